@@ -1,4 +1,4 @@
-// GGUF -> checksummed BUMPWGT3 with config.json, or BUMPWGT5 with its three companions.
+// gguf2bump: converts a GGUF to a checksummed BUMPWGT3 with config.json, or to BUMPWGT5 with its three companion files.
 #include "to_bump/gguf_to_bump.h"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ using namespace modelutils;
 
 namespace {
 
-// Does standard output carry one of the outputs?
+// True if one of the outputs is written to standard output.
 bool stdout_is_taken(const GgufToBumpReport& report) {
   if (report.dry_run) return false;
   const BumpOutputPaths& paths = report.paths;
@@ -23,7 +23,7 @@ bool stdout_is_taken(const GgufToBumpReport& report) {
   return false;
 }
 
-// The report and the plan of a dry run are results; the summary is a message.
+// The report and a dry run's plan go to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Gguf2bumpArguments& options, bool quiet, const GgufToBumpReport& report) {
   const bool is_result = report.dry_run || !options.report.empty();
   TextOutput out(is_result && !stdout_is_taken(report) ? STDOUT_FILENO : STDERR_FILENO);

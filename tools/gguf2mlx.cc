@@ -1,4 +1,4 @@
-// GGUF -> MLX or Hugging Face directory.
+// gguf2mlx: converts a GGUF to an MLX or Hugging Face directory.
 #include "to_directory/gguf_to_mlx.h"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ using namespace modelutils;
 
 namespace {
 
-// The report is a result, the summary a message.
+// The report goes to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
             const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
@@ -27,7 +27,7 @@ Status show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& com
   return out.flush();
 }
 
-// An adapter: its options are few.
+// Converts an adapter, for which few options apply.
 int convert_adapter(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common,
                     const cli::Messages& messages) {
   const to_directory::GgufToMlxOptions& model = options.convert;

@@ -1,4 +1,4 @@
-// gguf-dump: what is inside a GGUF model?
+// gguf-dump: shows the contents of a GGUF model.
 #include <algorithm>
 
 #include "cli/dump_tool.h"
@@ -19,7 +19,7 @@ namespace {
 
 using namespace modelutils;
 
-// What keeps a loader from taking the parts for one model, but not a person from listing them.
+// A loader refuses such a set of parts; we can still list it, so its errors become warnings.
 std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::string& path) {
   std::vector<Error> warnings;
   for (const Finding& finding : set.findings) {
@@ -30,7 +30,7 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
   return warnings;
 }
 
-// The file with the model, where `path` is a manifest of Ollama's or a blob of the Hugging Face cache.
+// Returns the file that holds the model, if `path` is an Ollama manifest or in the Hugging Face cache; else `path`.
 Result<std::string> model_file(const std::string& path) {
   if (!is_ollama_manifest(path)) return snapshot_file(path).value_or(path);
   MU_ASSIGN(const OllamaManifest manifest, read_ollama_manifest(path));
@@ -40,7 +40,7 @@ Result<std::string> model_file(const std::string& path) {
   return input_error("cache-manifest", "names no model", {}, {}, path);
 }
 
-// What cannot be listed here, but elsewhere.
+// Extends the error of a file that another tool can list by the name of that tool.
 void say_which_tool(Error& error, const std::string& path) {
   if (error.code == "gguf-magic" && error.message.ends_with("it looks like a safetensors file")) {
     error.message += ": st-dump lists it";
@@ -55,7 +55,7 @@ void say_which_tool(Error& error, const std::string& path) {
   }
 }
 
-// An importance matrix of the format before GGUF; nothing if it is none.
+// Opens an importance matrix in the format used before GGUF. Returns nullopt if the file is not one.
 Result<std::optional<cli::Opened>> open_imatrix(const std::string& path, const std::string& file) {
   const auto probe = probe_path(file, OutsideLinks::follow);
   if (!probe || probe->format != Format::imatrix) return std::nullopt;
@@ -69,7 +69,7 @@ Result<std::optional<cli::Opened>> open_imatrix(const std::string& path, const s
   return result;
 }
 
-// Which of the models fit, by the header of the smallest that can be judged: a draft, for one, cannot.
+// Estimates which models fit, from the header of the smallest one that allows it (a draft model does not).
 Status judge_sizes(Repository& repository, const memory::FitRequest& request) {
   std::vector<RepositoryEntry*> by_size;
   for (RepositoryEntry& entry : repository.models) by_size.push_back(&entry);

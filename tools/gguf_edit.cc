@@ -1,4 +1,4 @@
-// gguf-edit: change what is wrong.
+// gguf-edit: changes the metadata of a GGUF and fixes errors in it.
 #include "edit/gguf_edit.h"
 
 #include <fmt/core.h>
@@ -42,16 +42,16 @@ Model as_model(gguf::SplitSet set) {
   return model;
 }
 
-// As model-diff shows it.
+// Prints the planned changes in the form of model-diff.
 int show_changes(edit::EditPlan plan, const cli::CommonOptions& common, const cli::Messages& messages) {
   CompareOptions options;
-  options.quick = true;  // the new header has no data yet
+  options.quick = true;  // the planned file has no tensor data yet
   const gguf::Document& before = plan.before.files.front().document;
   const gguf::Document& after = plan.after.files.front().document;
   const bool is_same_form = before.version == after.version && before.alignment == after.alignment;
   const std::size_t files = plan.before.files.size();
   const std::size_t new_files = plan.after.files.size();
-  options.layout = !is_same_form && new_files == files;  // of parts, every tensor has another place
+  options.layout = !is_same_form && new_files == files;  // splitting moves every tensor, so do not compare offsets
   const auto diff = compare_models(as_model(std::move(plan.before)), as_model(std::move(plan.after)), options);
   if (!diff) return messages.error(diff.error());
   TextOutput out;
@@ -65,7 +65,8 @@ int show_changes(edit::EditPlan plan, const cli::CommonOptions& common, const cl
   return cli::exit_ok;
 }
 
-// Importance matrices of which one, or the output, is of the format before GGUF, and several of them.
+// True if the run merges or converts importance matrices: several are given, or the model or the output is in the
+// format used before GGUF.
 bool is_about_importance(const cli::GgufEditArguments& options) {
   if (!options.importance.empty() || edit::is_importance_file(options.edit.model, true)) return true;
   return options.edit.output.ends_with(".dat") && edit::is_importance_file(options.edit.model, false);

@@ -1,4 +1,4 @@
-// gguf-quantize: GGUF, MLX or Hugging Face -> GGUF of another mix of types.
+// gguf-quantize: converts GGUF, MLX or Hugging Face models to a GGUF with other tensor types.
 #include <filesystem>
 
 #include "cli/quantize_tool.h"
@@ -24,7 +24,7 @@ int run(int argc, char** argv) {
   if (!adapters) return messages.error(adapters.error());
   options.request.conversion.adapters = *adapters;
   std::error_code ignored;
-  // A GGUF with an adapter alone keeps its types.
+  // With an adapter and no type options, a GGUF keeps its tensor types.
   if (!adapters->empty() && !options.types.is_wanted() && !is_remote_folder(options.request.input) &&
       !std::filesystem::is_directory(options.request.input, ignored)) {
     options.types.like = options.request.input;

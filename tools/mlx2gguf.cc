@@ -1,4 +1,4 @@
-// MLX or Hugging Face directory -> GGUF.
+// mlx2gguf: converts an MLX or Hugging Face directory to a GGUF.
 #include "to_gguf/mlx_to_gguf.h"
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ using namespace modelutils;
 
 namespace {
 
-// The report is a result: on standard output, unless that carries the GGUF. The summary is a message.
+// The report goes to standard output unless that carries the GGUF. The summary is a message and goes to standard error.
 Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
             const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) {
@@ -31,7 +31,7 @@ Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& com
   return out.flush();
 }
 
-// --type and its like: the directory is quantised at once.
+// Handles --type and related options: converts and quantises the directory in one step.
 int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
   const to_gguf::MlxToGgufOptions& convert = options.convert;
   if (convert.split_max_size) {
@@ -49,7 +49,7 @@ int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& co
   return cli::run_quantize(request, options.types, options.report, common, messages);
 }
 
-// An adapter: its options are few.
+// Converts an adapter, for which few options apply.
 int convert_adapter(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common,
                     const cli::Messages& messages) {
   const to_gguf::MlxToGgufOptions& model = options.convert;

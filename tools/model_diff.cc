@@ -1,4 +1,4 @@
-// model-diff: what changed between two models of any format?
+// model-diff: shows the differences between two models of any format.
 #include <algorithm>
 
 #include "bump/parse.h"
@@ -21,14 +21,14 @@ Result<Model> open(const std::string& path) {
   MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
   if (!probe.format) return tl::make_unexpected(unknown_format(probe));
   auto model = open_model(std::move(probe));
-  // A part that a server did not send is not missing.
+  // After a failure of the server, report that instead of a missing part.
   if (auto failure = is_address(path) ? take_remote_failure() : std::nullopt) {
     return tl::make_unexpected(std::move(*failure));
   }
   return model;
 }
 
-// What is wrong with a model's container: it is compared as far as it can be listed.
+// Returns the container findings of a model. Despite errors, a model is compared as far as it can be listed.
 Findings container_findings(const Model& model) {
   if (model.gguf) return gguf_container_findings(*model.gguf);
   if (model.safetensors) return safetensors_container_findings(model.safetensors->set);
@@ -56,7 +56,7 @@ Status show(TextOutput& out, const ModelDiff& diff, const cli::ModelDiffArgument
   return {};
 }
 
-// --extract-lora: writes instead of comparing.
+// Handles --extract-lora: writes an adapter instead of comparing.
 int extract(const cli::ModelDiffArguments& arguments, const cli::CommonOptions& common, const cli::Messages& messages) {
   ExtractOptions options;
   options.base = arguments.a;
@@ -112,7 +112,7 @@ int run(int argc, char** argv) {
   if (const auto left_out = (*diff)->values_left_out(); left_out && !arguments.compare.quick) {
     messages.remark(*left_out, arguments.b);
   }
-  // What could be compared is printed before the errors.
+  // Print the comparison before the errors.
   if (!shown) status = std::max(status, messages.error(shown.error()));
   for (std::size_t i = 0; i < paths.size(); ++i) {
     status = std::max(status, messages.broken_rules(findings[i], paths[i]));

@@ -1,4 +1,4 @@
-// modelutils TOOL …: the tools under one name, for those whose PATH has another verify or gguf-dump.
+// modelutils TOOL …: runs a tool under one common name, for users whose PATH has another `verify` or `gguf-dump`.
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   if (argc < 2 || std::ranges::find(names, argv[1]) == names.end()) {
     return command.parse(std::min(argc, 2), argv).value_or(cli::exit_usage);
   }
-  // The tool that lies in the folder of this program, whatever the PATH says.
+  // Start the tool in this program's folder, not one from PATH.
   const std::filesystem::path self = system::own_program();
   const std::string path = self.parent_path() / argv[1];
   const int number = self.empty() || ::execv(path.c_str(), argv + 1) == 0 ? ENOENT : errno;
@@ -37,7 +37,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
 #ifdef MODELUTILS_STATIC
-  // Called by a tool's name, or with one as its first argument, this is that tool.
+  // If called by a tool's name, or with one as its first argument, act as that tool.
   const auto start = [](int count, char** arguments) -> std::optional<int> {
     const std::string_view path = count > 0 ? arguments[0] : "";
     for (const StaticTool* tool = static_tools; tool->name != nullptr; ++tool) {

@@ -1,4 +1,4 @@
-// pt2st: PyTorch checkpoint -> safetensors.
+// pt2st: converts a PyTorch checkpoint to safetensors.
 #include "to_safetensors/checkpoint_to_safetensors.h"
 
 #include <unistd.h>
@@ -11,7 +11,7 @@ using namespace modelutils;
 
 namespace {
 
-// The report is a result, the summary a message.
+// The report goes to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Pt2stArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
             const to_safetensors::CheckpointReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);

@@ -1,4 +1,4 @@
-// st-dump: what is in a safetensors file, a sharded model or an MLX directory?
+// st-dump: shows the contents of a safetensors file, a sharded model or an MLX directory.
 #include <fmt/core.h>
 
 #include "cli/dump_tool.h"
@@ -14,7 +14,7 @@ namespace {
 
 using namespace modelutils;
 
-// What cannot be listed here, but elsewhere.
+// Extends the error of a file that another tool can list by the name of that tool.
 void say_which_tool(Error& error, const std::string& path) {
   if (error.message.ends_with(file_kind_text(FileKind::gguf))) {
     error.message += ": gguf-dump lists it";
@@ -44,7 +44,8 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
   };
   result.tokenizer = [model] { return directory_tokenizer(*model); };
   result.chat = [model](std::string_view name) { return chat_source(*model, name); };
-  // What a config.json says is of use, not needed; but that it cannot be read at all must not pass for its absence.
+  // The listing does not need config.json, so errors in it are warnings. But a failure to read it must be reported as
+  // an error, or the file would seem to be absent.
   if (const std::optional<Error>& error = model->config_error) {
     if (is_read_failure(*error) && model->set.is_directory) {
       result.error = error;

@@ -6,5 +6,5 @@ struct StaticTool {
   int (*main)(int argc, char** argv);
 };
 
-/// Sorted by name; the last has none.
+/// Sorted by name. A null name ends the list.
 extern const StaticTool static_tools[];

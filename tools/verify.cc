@@ -1,4 +1,4 @@
-// verify: is this model file sound, is its data, is it the one of the manifest, is it the one it was converted from?
+// verify: checks that a model file and its data are valid, match a manifest, and match the source of a conversion.
 #include "verify/verify.h"
 
 #include <fmt/core.h>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace modelutils;
 
-constexpr u64 max_jobs = 1024;  // more threads than any machine has use for
+constexpr u64 max_jobs = 1024;  // more than any machine can use
 
 int explain(const std::string& code, const cli::Messages& messages) {
   const Result<std::string> page = explained_finding(code);
@@ -33,7 +33,7 @@ int explain(const std::string& code, const cli::Messages& messages) {
   return written ? cli::exit_ok : messages.error(written.error());
 }
 
-// The policy, whose codes must be ones that there are.
+// Loads a policy and rejects unknown finding codes in it.
 Result<Policy> policy_of(const std::string& path) {
   MU_ASSIGN(Policy policy, load_policy(path));
   for (const auto& [code, severity] : policy.severities) {
@@ -44,7 +44,7 @@ Result<Policy> policy_of(const std::string& path) {
   return policy;
 }
 
-// What decides how the models are judged.
+// Applies the options that determine how findings are judged.
 Status apply_judges(const cli::VerifyArguments& options, VerifyOptions& verify) {
   if (options.policy) {
     MU_ASSIGN(verify.policy, policy_of(*options.policy));
@@ -74,7 +74,7 @@ int run(int argc, char** argv) {
   if (form && options.hash)
     return messages.error(usage_error("--hash prints a manifest; --format sums is its other form").value());
 
-  // A manifest has standard output for itself; the findings then go to standard error.
+  // A manifest is the only output on standard output; findings then go to standard error.
   TextOutput results;
   TextOutput remarks(2);
   TextOutput& text = options.hash ? remarks : results;
@@ -110,7 +110,8 @@ int run(int argc, char** argv) {
     } else {
       text << for_people.add(report);
     }
-    // Whoever reads along, or is interrupted half-way, has every path that is done. Errors are kept for the end.
+    // Flush after every path, so that a reader sees each result at once and an interrupt loses none. Write errors are
+    // reported at the end.
     (void)results.flush();
     (void)text.flush();
   });
