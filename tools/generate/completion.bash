@@ -1,16 +1,16 @@
-# bash completion for @tool@, made from its flags. Needs nothing but bash; no word of the line is ever evaluated.
+# bash completion for @tool@, generated from its flags. Needs only bash. Never evaluates words of the command line.
 
-# Sets REPLY to what the shell would make of a word, as far as quotes, backslashes and ~/ go.
+# Sets REPLY to a word without quotes and backslashes and with ~/ expanded, as the shell would do.
 _@id@_plain() {
   case $1 in
     \'*) REPLY=${1#\'} REPLY=${REPLY%\'} ;;
     \"*) REPLY=${1#\"} REPLY=${REPLY%\"} ;;
-    *) IFS= read REPLY <<<"$1" ;; # without -r: takes backslashes away
+    *) IFS= read REPLY <<<"$1" ;; # without -r: removes backslashes
   esac
   if [[ $REPLY == '~/'* ]]; then REPLY=$HOME/${REPLY:2}; fi
 }
 
-_@id@_words() { # words in one string
+_@id@_words() { # completes words from one string
   COMPREPLY=($(compgen -W "$1" -- "$cur"))
 }
 
@@ -18,10 +18,10 @@ _@id@_nothing() {
   COMPREPLY=()
 }
 
-# Files that match one of the patterns, and directories; if no file does, all files. -d: directories only.
+# Completes directories and files that match one of the patterns, or all files if none does. -d: directories only.
 _@id@_files() { # [-d | pattern…]
   local name pattern found=
-  compopt -o filenames 2>/dev/null # quotes the names, too
+  compopt -o filenames 2>/dev/null # also quotes the names
   _@id@_plain "$cur"
   while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -d -- "$REPLY")
   if [[ ${1-} == -d ]]; then return; fi
@@ -37,7 +37,7 @@ _@id@_files() { # [-d | pattern…]
 }
 #< names
 
-# Keys or tensors of the first model on the line that has any. Names that a shell would have to quote are left out.
+# Completes keys or tensors of the first model on the line that has any. Skips names that need quoting.
 _@id@_names() { # keys | tensors
   local i name all
   for ((i = 1; i < ${#COMP_WORDS[@]}; ++i)); do
@@ -53,11 +53,11 @@ _@id@_names() { # keys | tensors
 #> names
 #< addresses
 
-# Models at addresses whose headers are in the cache, where the word begins as an address does; otherwise what the words
-# say. No request is made.
+# If the word begins like an address, completes addresses of models with a cached header; otherwise performs the given
+# action. Sends no request.
 _@id@_models() { # action…
   local before= word=$cur file name
-  # "hf://" is three words where COMP_WORDBREAKS has a ":".
+  # "hf://" is split into three words if COMP_WORDBREAKS contains ":".
   if [[ $cur == : ]]; then
     before=${COMP_WORDS[COMP_CWORD - 1]}: cur=
   elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == : ]]; then
@@ -76,7 +76,7 @@ _@id@_models() { # action…
 _@id@() {
   local LC_ALL=C IFS=$' \t\n' REPLY prefix= is_joined= i cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
-  # --flag=value is three words where COMP_WORDBREAKS has a "=", else one.
+  # --flag=value is split into three words if COMP_WORDBREAKS contains "=".
   if [[ $cur == = ]]; then
     cur= is_joined=yes
   elif [[ $flag == = ]]; then
@@ -85,9 +85,9 @@ _@id@() {
     is_joined=yes flag=${cur%%=*} prefix=${cur%%=*}= cur=${cur#*=}
   fi
   for ((i = 1; i < COMP_CWORD; ++i)); do
-    if [[ ${COMP_WORDS[i]} == -- ]]; then flag=--; fi # what follows is no flag
+    if [[ ${COMP_WORDS[i]} == -- ]]; then flag=--; fi # no flags after this
   done
-  if [[ $flag == --help && ! $is_joined ]]; then flag=; fi # its value may lack
+  if [[ $flag == --help && ! $is_joined ]]; then flag=; fi # its value is optional
   case $flag in
     --help) _@id@_words '@groups@' ;;
 @values@

@@ -1,7 +1,7 @@
-# fish completion for @tool@, made from its flags. No word of the line is ever evaluated.
+# fish completion for @tool@, generated from its flags. Never evaluates words of the command line.
 #< names
 
-# Keys or tensors of the first model on the line that has any. Names that a shell would have to quote are left out.
+# Completes keys or tensors of the first model on the line that has any. Skips names that need quoting.
 function __@id@_names # keys | tensors
     for word in (commandline -op)[2..]
         set word (string replace -r '^~/' "$HOME/" -- $word)
@@ -15,7 +15,7 @@ end
 #> names
 #< addresses
 
-# Models at addresses whose headers are in the cache, where the word begins as an address does. No request is made.
+# If the word begins like an address, lists addresses of models with a cached header. Sends no request.
 function __@id@_addresses
     string match -qr '^(hf|https?):' -- (commandline -ct); or return
     set -l folder $XDG_CACHE_HOME

@@ -1,8 +1,8 @@
 #compdef @tool@
-# zsh completion for @tool@, made from its flags. No word of the line is ever evaluated.
+# zsh completion for @tool@, generated from its flags. Never evaluates words of the command line.
 #< names
 
-# Keys or tensors of the first model on the line that has any. Names that a shell would have to quote are left out.
+# Completes keys or tensors of the first model on the line that has any. Skips names that need quoting.
 _@id@_names() { # keys | tensors
   local i word
   local -a found
@@ -18,8 +18,8 @@ _@id@_names() { # keys | tensors
 #> names
 #< addresses
 
-# Models at addresses whose headers are in the cache, where the word begins as an address does; otherwise what the words
-# say. No request is made.
+# If the word begins like an address, completes addresses of models with a cached header; otherwise performs the given
+# action. Sends no request.
 _@id@_models() { # action…
   local file name
   local -a found
