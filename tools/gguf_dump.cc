@@ -40,7 +40,7 @@ Result<std::string> model_file(const std::string& path) {
   return input_error("cache-manifest", "names no model", {}, {}, path);
 }
 
-// Extends the error of a file that another tool can list by the name of that tool.
+// If another tool can list the file, adds the name of that tool to the error.
 void say_which_tool(Error& error, const std::string& path) {
   if (error.code == "gguf-magic" && error.message.ends_with("it looks like a safetensors file")) {
     error.message += ": st-dump lists it";

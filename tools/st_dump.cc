@@ -14,7 +14,7 @@ namespace {
 
 using namespace modelutils;
 
-// Extends the error of a file that another tool can list by the name of that tool.
+// If another tool can list the file, adds the name of that tool to the error.
 void say_which_tool(Error& error, const std::string& path) {
   if (error.message.ends_with(file_kind_text(FileKind::gguf))) {
     error.message += ": gguf-dump lists it";

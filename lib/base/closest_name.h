@@ -8,9 +8,10 @@
 
 namespace modelutils {
 
-/// Takes candidate names one by one and keeps the one closest to `given`. Closest means at most one or two edits
-/// (letters added, missing or changed; none if `given` has one or two letters). A name that starts or ends with `given`
-/// at a dot, such as "token_embd.weight" for "token_embd", takes precedence. The first of equally close names wins.
+/// Takes candidate names one by one and keeps the one closest to `given`: within one edit (a letter added, missing or
+/// changed), or two edits if `given` has five letters or more. A name that starts or ends with `given` at a dot, such
+/// as "token_embd.weight" for "token_embd", takes precedence. The first of equally close names wins. No name is close
+/// to a `given` of one or two letters or of more than 64 bytes.
 class ClosestName {
  public:
   enum class Reading : u8 { plain, glob };
@@ -19,7 +20,7 @@ class ClosestName {
   explicit ClosestName(std::string_view given, Reading reading = Reading::plain);
 
   /// Takes O(given × name) time. To bound the total, names over 128 bytes are ignored, as are further names after the
-  /// first 20,000 comparisons. A `given` of more than 64 bytes matches no name by edits.
+  /// first 20,000 comparisons.
   void offer(std::string_view name);
 
   /// The closest name, or empty. Not escaped: if the names come from a file, so does this.

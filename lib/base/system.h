@@ -55,7 +55,7 @@ bool has_carryless_product();
 
 /// Starts a newly created thread on the other of two processors. A kernel may leave it queued behind the creating
 /// thread until that thread's time slice ends: measured 1 to 4 ms instead of 0.05 ms. The thread may move back later.
-/// Does nothing with more than two processors, where the kernel places threads well.
+/// With more than two processors, leaves the choice to the kernel.
 void begin_apart(std::jthread& thread);
 
 /// The name of the running program. Does not allocate.

@@ -193,7 +193,7 @@ void read_thetas_of_layers(Config& config) {
 }
 
 void read_rope(Config& config) {
-  // The newer name comes first. In files saved by versions in between, either name may hold either form.
+  // The newer name comes first. Files from transitional versions may use either name for either form.
   for (const std::string_view key : {"rope_parameters", "rope_scaling"}) {
     const std::optional<json::Element> object = config.field(key);
     if (!object) continue;

@@ -15,7 +15,7 @@ std::string canonical_name(std::string_view name);
 /// The treatment of a tensor, determined by its canonical name.
 enum class NameClass : u8 {
   keep,
-  other_modality,  ///< vision, audio, projector: converted into another file
+  other_modality,  ///< vision, audio, projector: belongs in another file
   prediction,      ///< layers for multi-token prediction
   derived,         ///< rotary inv_freq, causal masks: never converted
 };

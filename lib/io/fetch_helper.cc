@@ -195,7 +195,7 @@ class Helper {
   Result<u64> take_bytes(std::string_view number, u64 most, std::vector<std::byte>& out) {
     const auto bytes = whole_number(number);
     if (!bytes || *bytes > most) return broken();
-    // In small steps, resize()'s zeros are overwritten while still in the cache, so they cost little.
+    // Grow in small steps: the zeros that resize() writes are then overwritten while still in the cache.
     for (u64 left = *bytes; left > 0;) {
       const auto step = static_cast<std::size_t>(std::min<u64>(left, bytes_of_step));
       out.resize(out.size() + step);

@@ -117,7 +117,7 @@ std::optional<CachedHeader> HeaderCache::find(const std::string& version, std::o
   std::string_view rest = *text;
   CachedHeader header;
   if (take_line(rest) != first_line) return std::nullopt;
-  (void)take_line(rest);  // the name
+  (void)take_line(rest);  // skips the name
   if (take_line(rest) != url_) return std::nullopt;
   header.version = take_line(rest);
   const auto whole = whole_number(take_line(rest));

@@ -11,7 +11,7 @@ namespace modelutils {
 void install_signal_handlers();
 
 /// Defers those signals while an object exists. When the last one is destroyed, a pending signal ends the process. For
-/// moments in which the disk and the guards disagree. Keep its lifetime short.
+/// short sections in which the files on the disk and the guarded paths do not match, such as a rename.
 class SignalHold {
  public:
   SignalHold();

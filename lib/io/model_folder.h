@@ -16,9 +16,9 @@ namespace modelutils {
 /// How to treat a file that a symbolic link takes from outside the model's folder. Links within the folder do not
 /// count, nor do links that stay within a download cache (stays_in_hub_cache()).
 enum class OutsideLinks : u8 {
-  refuse,  ///< weights: a warning; text that would enter an output: refused. verify and the converters
-  warn,    ///< weights: a warning; text: read. Tools that only display
-  follow   ///< --follow-links: both are read without a warning
+  refuse,  ///< warn about weights, refuse text that would enter an output (verify, converters)
+  warn,    ///< warn about weights, read text (tools that only display)
+  follow   ///< read both without a warning (--follow-links)
 };
 
 /// The files of a folder that have been opened and parsed, so that each is opened once.
@@ -37,7 +37,7 @@ struct ModelFolder {
   OutsideLinks links;
   std::shared_ptr<FolderMemory> memory = std::make_shared<FolderMemory>();  ///< shared by all copies
 
-  /// Path of the file `name` of the folder.
+  /// Path of the file `name` in the folder.
   std::string file(std::string_view name) const;
 };
 

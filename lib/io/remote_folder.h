@@ -15,7 +15,7 @@ namespace modelutils {
 /// A file in a repository, from the Hub's listing.
 struct ListedRemote {
   std::string name;    ///< includes the folders within the repository
-  u64 size = 0;        ///< bytes
+  u64 size = 0;        ///< in bytes
   std::string sha256;  ///< of the content, in hex; only for large files, where the Hub reports it
   std::string blob;    ///< git blob id in hex; the pointer file's id if sha256 is set
 };

@@ -135,7 +135,7 @@ class RemoteSource : public ByteSource {
     is_header_ = false;
   }
 
-  // Appends the existing bytes of a range to `out`.
+  // Requests a range and appends its bytes to `out`, fewer at the end of the file.
   Status fetch(u64 offset, u64 size, std::vector<std::byte>& out) const {
     if (file_ == nullptr) {  // so far everything came from the cache
       MU_TRY(check_online());

@@ -11,7 +11,7 @@
 namespace modelutils::cli {
 
 struct PageOutput {
-  std::optional<std::string> path;  ///< "-" for standard output
+  std::optional<std::string> path;  ///< page to write; "-" for standard output
   bool force = false;               ///< may replace an existing file
 };
 

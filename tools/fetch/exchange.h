@@ -71,7 +71,7 @@ class Exchange {
 [[noreturn]] void leave();
 
 /// Converts an error number of libcurl, or an exit status of the program curl, to a failure. `otherwise` is the message
-/// for numbers without one of our own.
+/// for a number that has none in network_failure.cc.
 Failure network_failure(int number, const std::string& otherwise);
 
 }  // namespace fetch

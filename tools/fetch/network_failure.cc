@@ -17,7 +17,7 @@ constexpr Reason reasons[] = {
     {6, "the host's name cannot be resolved", false},
     {7, "no connection to the server can be made", true},  // refused; curl --retry does not retry it either
     {18, "the connection was cut", false},
-    {28, "time-out: no answer", true},  // the server has had the time that the user allows
+    {28, "time-out: no answer", true},  // the user's time limit has expired
     {35, "no TLS connection can be made", false},
     {51, "the server's certificate is not trusted", true},  // curl before 7.62
     {52, "the connection was cut", false},
