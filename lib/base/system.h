@@ -31,7 +31,7 @@ enum class RenameMode { no_replace, exchange };
 bool rename(RenameMode mode, const std::string& from, const std::string& to);
 bool rename_is_unsupported();
 
-/// True if `path` is a mount point, or nullopt if the system does not tell.
+/// True if `path` is a mount point, or nullopt if the system does not report it.
 std::optional<bool> is_mount_root(const std::string& path);
 
 /// True if files in this folder can share blocks with other files on their file system (reflinks).

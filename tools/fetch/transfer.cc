@@ -74,7 +74,7 @@ u64 File::arrived() const {
 }
 
 // Delivers the bytes received so far. Only if ranges are known to work: delivered bytes cannot be taken back, so the
-// next attempt after a cut must continue behind them.
+// next attempt after a cut must continue after them.
 void File::deliver() {
   if (!asked_.has_ranges || session_.deliver == nullptr || out_->empty()) return;
   session_.deliver(*out_);
@@ -82,7 +82,7 @@ void File::deliver() {
   out_->clear();
 }
 
-// Consumes bytes of a body. Skips those before the requested offset and keeps those behind the range for the next read.
+// Consumes bytes of a body. Skips those before the requested offset and keeps those after the range for the next read.
 void File::take(const char* data, std::size_t bytes) {
   const u64 skipped = asked_.offset > position_ ? std::min<u64>(bytes, asked_.offset - position_) : 0;
   position_ += bytes;
