@@ -57,7 +57,7 @@ class Scanner {
       case ValueType::boolean: return pass_bools(count, begin);
       default: break;
     }
-    // A pipe has no end that is known: a product that does not fit is more than any pipe brings.
+    // The size of a pipe is unknown. No pipe can hold a product that overflows.
     const std::optional<u64> bytes = checked_mul(count, value_size(type));
     if (!bytes) return too_many(type, count, begin);
     reader_.skip(*bytes);
@@ -84,9 +84,9 @@ class Scanner {
     return true;
   }
 
-  // A stack of how many arrays are still to come at each depth, instead of recursion.
+  // Keeps the number of arrays still to be read at each depth on a stack, instead of recursing.
   bool pass_nested(u64 count) {
-    std::array<u64, max_array_depth - 1> to_come{};  // the innermost arrays have no arrays inside
+    std::array<u64, max_array_depth - 1> to_come{};  // the innermost arrays contain no arrays
     std::size_t depth = 1;
     if (!reader_.may_hold(count, array_head_bytes)) return too_many(ValueType::array, count, reader_.offset());
     to_come[0] = count;

@@ -1,4 +1,4 @@
-// Passing over an array of a GGUF file without decoding it. For the parser and the array readers.
+// Skips an array of a GGUF file without decoding it. Used by the parser and the array readers.
 #pragma once
 
 #include <optional>
@@ -8,27 +8,27 @@
 
 namespace modelutils::gguf {
 
-/// Arrays in arrays are read to this depth (the outermost array is depth 1). The format has no limit, the reference
-/// reads none at all; no file is known that has more than two.
+/// Maximum nesting depth of arrays that we read (the outermost array is depth 1). The format sets no limit, and the
+/// reference reads no nested arrays; no known file nests deeper than two.
 inline constexpr std::size_t max_array_depth = 8;
 
-/// Bytes of an array value before its first element: element type u32, count u64.
+/// Bytes between the start of an array value and its first element: element type u32, count u64.
 inline constexpr u64 array_head_bytes = 12;
 
-/// The fewest bytes that an element can take.
+/// The minimum size of an element in bytes.
 u64 min_element_bytes(ValueType type);
 
-/// What was met on the way.
+/// The result of scan_array().
 struct ArrayScan {
   bool nested = false;          ///< the elements are arrays
   std::optional<u64> bad_bool;  ///< absolute offset of the first bool that is neither 0 nor 1
   std::optional<Error>
-      problem;  ///< why the array cannot be passed: code, offset, message. Not set for a source that fails
+      problem;  ///< why the array cannot be skipped: code, offset, message. Not set if the source fails
 };
 
-/// Moves `reader` from the first element of an array to behind the last one. Work and memory are bounded by the bytes
-/// that are there, whatever `count` says; nothing recurses. If it stops early, `problem` is set or the reader's source
-/// failed.
+/// Moves `reader` from the first element of an array to the byte after the last one. Work and memory are bounded by the
+/// bytes available, not by `count`; there is no recursion. If the scan stops early, either `problem` is set or the
+/// reader's source has failed.
 ArrayScan scan_array(ByteReader& reader, ValueType element_type, u64 count);
 
 }  // namespace modelutils::gguf

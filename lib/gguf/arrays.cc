@@ -1,4 +1,4 @@
-// The elements of arrays, read on request.
+// Reads the elements of arrays on request.
 #include <algorithm>
 #include <limits>
 #include <type_traits>
@@ -14,7 +14,7 @@ namespace modelutils::gguf {
 
 namespace {
 
-// parse() has seen the whole array; what goes wrong here is the source, or a file that changed.
+// parse() has already scanned the whole array, so an error here is a read error or a file that has changed.
 tl::unexpected<Error> changed(const ByteReader& reader, const ByteSource& source) {
   if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
   return input_error("io-short", "an array read before is gone: the file changed while it was being read", {},
@@ -28,7 +28,7 @@ ByteReader reader_at(const ByteSource& source, const Document& document, u64 off
   return reader;
 }
 
-// Numbers to make room for at once; more only as they are read.
+// Maximum count of numbers to reserve before reading; beyond it the vector grows as they are read.
 constexpr u64 max_numbers_reserved = u64{1} << 20;
 
 template <typename T, typename Number>
@@ -38,7 +38,7 @@ T saturate(Number value) {
   } else if constexpr (std::is_floating_point_v<Number>) {
     if (value != value) return 0;
     if (value <= static_cast<Number>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-    // The largest T is not a float: it rounds up to a power of two, which is the first that does not fit.
+    // The largest T is not representable as a float and rounds up to a power of two, the first value out of range.
     if (value >= static_cast<Number>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
     return static_cast<T>(value);
   } else {
@@ -75,7 +75,7 @@ bool read_number_as(ByteReader& reader, Value& value) {
   return reader.ok();
 }
 
-// One element that is not an array, as a Value.
+// Reads one element that is not an array.
 bool read_scalar(ByteReader& reader, ValueType type, Value& value) {
   switch (type) {
     case ValueType::u8: return read_number_as<u8>(reader, value);
@@ -95,7 +95,7 @@ bool read_scalar(ByteReader& reader, ValueType type, Value& value) {
   return false;
 }
 
-// Type, length and place of an inner array; the reader is then at its first element.
+// Reads the type, count and location of an inner array. The reader is then at its first element.
 bool read_array_head(ByteReader& reader, ArrayRef& inner) {
   const std::optional<ValueType> element_type = value_type_from_id(reader.read<u32>());
   inner.count = reader.read<u64>();
@@ -105,7 +105,7 @@ bool read_array_head(ByteReader& reader, ArrayRef& inner) {
   return true;
 }
 
-// One element as a Value; arrays are passed over.
+// Reads one element as a Value; skips the elements of inner arrays.
 bool read_element(ByteReader& reader, ValueType type, Value& value) {
   if (type != ValueType::array) return read_scalar(reader, type, value);
   ArrayRef inner;
@@ -135,7 +135,7 @@ Status visit_strings(const ByteSource& source, const Document& document, const A
 
 Status take_strings(const ByteSource& source, const Document& document, const ArrayRef& array, u64& position,
                     const StringTaker& take) {
-  constexpr u64 window = 32 * 1024;  // what lies behind the last string is read in vain
+  constexpr u64 window = 32 * 1024;  // small, because bytes read past the last string consumed are wasted
   if (array.element_type != ValueType::string) return internal_error("take_strings: not an array of strings");
   const u64 begin = std::min(position, array.bytes);
   ByteReader reader = reader_at(source, document, array.offset + begin, std::min(window, array.bytes - begin));
@@ -210,7 +210,7 @@ Result<std::vector<Value>> read_values(const ByteSource& source, const Document&
   return out;
 }
 
-// A stack of the arrays that are open, instead of recursion. Every byte is read once.
+// Keeps the open arrays on a stack, instead of recursing. Reads every byte once.
 Status visit_array(const ByteSource& source, const Document& document, const ArrayRef& array, ArrayVisitor& visitor) {
   ByteReader reader = reader_at(source, document, array.offset, array.bytes);
   struct Open {

@@ -20,7 +20,7 @@ constexpr std::string_view magic_of_version_1 = "GGUFEDIT";
 constexpr std::size_t digest_bytes = 16;
 constexpr u64 max_writer_bytes = 256;
 constexpr u64 max_boot_bytes = 64;
-constexpr u64 max_header_size = u64{1} << 30;  // more than any model's; what a journal claims is read
+constexpr u64 max_header_size = u64{1} << 30;  // larger than any model's; limits reads on a journal's request
 
 bool read_text(ByteReader& reader, u64 most, std::string& text) {
   const u64 size = reader.read<u64>();
@@ -29,8 +29,8 @@ bool read_text(ByteReader& reader, u64 most, std::string& text) {
   return reader.ok();
 }
 
-// What precedes the size of the header. Version 1 says where the file was: boot, device, inode and size, which are not
-// looked at any more. The version; 0 if it is none that we know.
+// Reads the fields before the header size. Version 1 also has the file's boot id, device, inode and size, which are
+// ignored. Returns the version, or 0 if it is unknown.
 u32 read_beginning(ByteReader& reader, EditJournal& journal) {
   const std::string begins = reader.read_string(magic.size());
   const u32 version = reader.read<u32>();
@@ -45,7 +45,7 @@ bool read_ranges(ByteReader& reader, u32 version, EditJournal& journal) {
   constexpr u64 min_range_bytes = 16;
   const u64 count = reader.read<u64>();
   if (!reader.ok() || !reader.may_hold(count, min_range_bytes)) return false;
-  u64 past = 0;  // where the range before ends
+  u64 past = 0;  // end of the previous range
   for (u64 i = 0; i < count; ++i) {
     EditRange range;
     range.offset = reader.read<u64>();
@@ -60,7 +60,7 @@ bool read_ranges(ByteReader& reader, u32 version, EditJournal& journal) {
   return reader.remaining() == u64{0};
 }
 
-// One pass over a header: the digest of what it is, and of what it was once the ranges are put back.
+// One pass over a header that computes its digest as it is, and its digest with the ranges' old bytes restored.
 class HeaderPass {
  public:
   explicit HeaderPass(const EditJournal& journal) : journal_(journal) {}
@@ -79,11 +79,11 @@ class HeaderPass {
 
   std::string now() const { return now_.digest(); }
   std::string undone() const { return undone_.digest(); }
-  /// Is every byte in a range the old or the new one?
+  /// True if every byte in each range is the old or the new one.
   bool is_between() const { return is_between_; }
 
  private:
-  // Puts back what the ranges say of the chunk that begins at `at`.
+  // Restores the ranges' old bytes in the chunk that begins at `at`.
   void undo(u64 at) {
     const u64 end = at + chunk_.size();
     while (next_ < journal_.ranges.size()) {
@@ -96,7 +96,7 @@ class HeaderPass {
         is_between_ = is_between_ && (is_new || byte == range.before[in_range]);
         byte = range.before[in_range];
       }
-      if (range_end > end) return;  // goes on in the next chunk, or begins there
+      if (range_end > end) return;  // the range continues or begins in the next chunk
       ++next_;
     }
   }
@@ -150,7 +150,7 @@ bool EditJournal::has_magic(std::string_view bytes) {
 
 u64 most_journal_bytes(u64 header_size) {
   constexpr u64 beside_ranges = 512;
-  constexpr u64 per_byte = 18;  // a range of one byte: offset, length, old and new
+  constexpr u64 per_byte = 18;  // size of a range of one byte: offset, length, old byte, new byte
   const std::optional<u64> ranges = checked_mul(header_size, per_byte);
   return ranges && *ranges < ~u64{0} - beside_ranges ? *ranges + beside_ranges : ~u64{0};
 }

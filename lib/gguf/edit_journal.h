@@ -1,5 +1,5 @@
-// The undo journal of an edit in place: what stood in the header before, and what shall stand there. It lies next to
-// the file from before the first changed byte is written until the last one is on the disk.
+// The undo journal of an in-place edit: the header bytes before and after. It is next to the file from before the first
+// changed byte is written until the last one has reached the disk.
 #pragma once
 
 #include <optional>
@@ -12,50 +12,51 @@
 
 namespace modelutils::gguf {
 
-/// Bytes of the header that an edit changes.
+/// A range of header bytes that an edit changes.
 struct EditRange {
   u64 offset = 0;
   std::string before;
-  std::string after;  ///< as long as `before`; empty in a journal of version 1, which does not say
+  std::string after;  ///< same length as `before`; empty in a version 1 journal, which does not store it
 };
 
 struct EditJournal {
   std::string writer;             ///< "process 17 on host", for messages; empty in version 1
-  u64 header_size = 0;            ///< bytes of the file that the two digests are of
-  std::string old_digest;         ///< XXH3-128 of the header before, 16 bytes
-  std::string new_digest;         ///< and after
+  u64 header_size = 0;            ///< number of bytes at the start of the file that both digests cover
+  std::string old_digest;         ///< XXH3-128 of the header before the edit, 16 bytes
+  std::string new_digest;         ///< XXH3-128 of the header after the edit
   std::vector<EditRange> ranges;  ///< ascending, without overlap, within the header
 
-  /// The journal as a file; its last bytes are a digest of all before. Layout: docs/formats/edit-journal.md.
+  /// Encodes the journal as a file. Its last bytes are a digest of everything before them. Layout:
+  /// docs/formats/edit-journal.md.
   std::string encode() const;
-  /// Nothing if the bytes are not a whole journal of version 1 or 2.
+  /// Returns nullopt if the bytes are not a complete journal of version 1 or 2.
   static std::optional<EditJournal> decode(std::string_view bytes);
-  /// Do the first eight bytes say that it is one?
+  /// True if the first eight bytes are the journal's magic.
   static bool has_magic(std::string_view bytes);
 };
 
-/// The largest journal that a header of so many bytes can have; saturates.
+/// The maximum size of a journal for a header of `header_size` bytes; saturates.
 u64 most_journal_bytes(u64 header_size);
 
-/// "process 17 on host", of this process.
+/// "process 17 on host", for this process.
 std::string this_writer();
 
 /// XXH3-128 of `bytes`.
 std::string header_digest(std::string_view bytes);
 
 enum class EditState : u8 {
-  not_begun,  ///< the header is still the old one
-  torn,       ///< between the two
+  not_begun,  ///< the header is the old one
+  torn,       ///< the header is partly old and partly new
   written,    ///< the header is the new one
 };
 
-/// The reason of edit_state() where the journal is the file's, but the file has changed; any other says that it is of
-/// another file.
+/// The error of edit_state() if the journal belongs to the file but the file has changed since. Any other error means
+/// that the journal belongs to another file.
 inline constexpr std::string_view changed_since_journal = "the file has been changed since it was made";
 
-/// Which state of the journal's edit the header of `file` is in; or, as text, why it is in none: outside of the ranges
-/// every byte must be what it was, and inside each must be the old or the new one. Nothing else says which file a
-/// journal is of: names, inodes, owners and sizes change when a folder is copied or moved.
+/// Returns the state of the edit in the header of `file`, or an explanation if the header does not match the journal:
+/// every byte outside the ranges must be unchanged, and each byte inside must be the old or the new one. Only the
+/// header identifies the file, because names, inodes, owners and sizes change when a folder is copied or moved.
 tl::expected<EditState, std::string> edit_state(const EditJournal& journal, const RandomAccessFile& file);
 
 }  // namespace modelutils::gguf

@@ -1,4 +1,4 @@
-// The mixes of quantisation that llama.cpp gives a name: general.file_type.
+// llama.cpp's names for quantisation mixes (general.file_type).
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace modelutils::gguf {
 
-/// "Q4_K_M" for 15; empty for codes that have no meaning. Source: llama.cpp's enum llama_ftype. Bit 1024 of the value
-/// (LLAMA_FTYPE_GUESSED) is ignored.
+/// Returns "Q4_K_M" for 15; empty for unassigned codes. Source: llama.cpp's enum llama_ftype. Ignores bit 1024
+/// (LLAMA_FTYPE_GUESSED).
 std::string_view file_type_name(u64 code);
 
 }  // namespace modelutils::gguf

@@ -29,7 +29,7 @@ bool is_same_time(const struct timespec& a, const struct timespec& b) {
   return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-// The journals of the folder that was listed last: the models of a tree lie together, and a folder may have a hundred
+// Caches the journals of the last folder listed: the models of a tree share folders, and a folder may have a hundred
 // thousand names.
 class LastFolder {
  public:
@@ -46,7 +46,7 @@ class LastFolder {
       for (std::size_t i = 0; i < listed->size(); ++i) names->emplace_back(listed->name(i));
     }
     status_ = there;
-    // Within the grain of the clock a change does not show.
+    // A change within the clock's resolution does not alter the folder's time, so a listing this recent is not kept.
     constexpr time_t grain = 2;
     names_ = ::time(nullptr) > there.st_mtim.tv_sec + grain ? names : nullptr;
     return names;
@@ -63,10 +63,10 @@ LastFolder& last_folder() {
   return folder;
 }
 
-// The whole journal; nothing if it is none, or longer than one of this file can be.
+// Reads the whole journal. Returns nullopt if it is not a journal, or is too long for this file.
 std::optional<EditJournal> read_journal(const RandomAccessFile& file, const RandomAccessFile& journal) {
   if (journal.file_size() > most_journal_bytes(file.file_size())) return std::nullopt;
-  // Its first bytes say whether the rest, which may be long, is worth reading.
+  // Check the magic first, because the rest may be long.
   constexpr std::size_t magic_bytes = 8;
   std::string bytes(magic_bytes, '\0');
   const auto read = [&](std::size_t size) {
@@ -169,7 +169,7 @@ MovedJournals find_moved_journals(const RandomAccessFile& file, const std::strin
     if (search.rejected.empty() || search.is_of_another || !all.orphan.empty()) continue;
     struct stat owner {};
     const std::string named = journal.substr(0, journal.size() - journal_ending.size());
-    if (::lstat(named.c_str(), &owner) == 0) continue;  // whoever opens that file is told
+    if (::lstat(named.c_str(), &owner) == 0) continue;  // opening that file reports the journal
     all.orphan = journal;
     all.why_orphan = std::move(search.rejected);
   }

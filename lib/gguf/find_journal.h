@@ -1,4 +1,4 @@
-// Which journal is of which file: by the header and the journal's digests, wherever the two were moved to.
+// Finds the edit journal of a file by comparing headers and digests, so that both may be renamed or moved.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace modelutils::gguf {
 
-/// The finding of a file whose edit was interrupted.
+/// The finding code for a file whose edit was interrupted.
 inline constexpr std::string_view interrupted_code = "gguf-edit-interrupted";
 
 inline constexpr std::string_view journal_ending = ".edit-journal";
 
-/// "NAME.edit-journal" next to the file that `path` leads to, links resolved; empty if there is no such file.
+/// Returns "NAME.edit-journal" next to the file `path` resolves to, following links; empty if there is no such file.
 std::string journal_path(const std::string& path);
 
-/// A journal that counts.
+/// A journal accepted for the file.
 struct FoundJournal {
   std::string path;
   EditJournal journal;
@@ -27,37 +27,38 @@ struct FoundJournal {
 
 struct JournalSearch {
   std::optional<FoundJournal> found;
-  std::string rejected;        ///< why what lies there does not count; empty if nothing does
-  bool is_of_another = false;  ///< it is whole, and of another header
+  std::string rejected;        ///< why the journal found was not accepted; empty if there is none
+  bool is_of_another = false;  ///< the journal is complete, but belongs to another header
 };
 
-/// Who may have written a journal that counts.
+/// Accepted owners of a journal.
 enum class JournalOwner : u8 {
   trusted,  ///< the owner of the file, root, or the user of this process
-  anybody,  ///< of a journal that the user names
+  anybody,  ///< any owner: for a journal that the user names
 };
 
-/// Looks at one journal for the file that `file` reads. It counts if it is a regular file, not a link, of an owner
-/// that is allowed, whole, and the header is in a state of its edit.
+/// Checks one journal against `file`. It is accepted if it is a complete regular file, not a link, has an allowed
+/// owner, and the header is in a state of its edit.
 JournalSearch look_at_journal(const RandomAccessFile& file, const std::string& journal, JournalOwner owner);
 
-/// The journal under the name that belongs to the file.
+/// Checks the journal at journal_path().
 JournalSearch find_journal(const RandomAccessFile& file, const std::string& path);
 
-/// The journals of other names in the file's folder.
+/// Journals in the file's folder that have other names than journal_path().
 struct MovedJournals {
-  std::vector<FoundJournal> found;  ///< those that count: they were made under another name of the file
-  std::string orphan;               ///< one that does not, cannot be told to be another's, and whose file is not there
-  std::string why_orphan;           ///< why it does not count
-  bool is_partial = false;          ///< there were more than 64 to look at
+  std::vector<FoundJournal> found;  ///< accepted journals: they were made when the file had another name
+  std::string orphan;               ///< a journal not accepted and not of another header, named after a file that does
+                                    ///< not exist
+  std::string why_orphan;           ///< why it was not accepted
+  bool is_partial = false;          ///< the folder had more than 64 journals; the others were not checked
 };
 
-/// Looks for them. The folder is listed once for all files in it while it does not change.
+/// Finds them. The folder's listing is reused for further files in it as long as the folder does not change.
 MovedJournals find_moved_journals(const RandomAccessFile& file, const std::string& path);
 
-/// What readers say: an error where the header may be torn, a warning ("gguf-edit-journal") where a journal lies next
-/// to the file that does not count, under the file's name or that of a file which is not there. A file that has its
-/// header whole under a name of its own has no finding.
+/// The finding for readers: an error if the header may be torn; a warning ("gguf-edit-journal") if a journal next to
+/// the file was not accepted and is named after this file or after one that does not exist. Returns nullopt for a file
+/// with a complete header that is not named in this way.
 std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std::string& path);
 
 }  // namespace modelutils::gguf

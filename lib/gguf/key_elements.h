@@ -1,5 +1,5 @@
-// A key's value taken apart into its elements, and keys made of other elements: for what has to change arrays with an
-// element for each layer.
+// Splits a key's value into elements, and builds keys from encoded elements. Used to change arrays with one element per
+// layer.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,25 @@
 
 namespace modelutils::gguf {
 
-/// A value's element type, number of elements (nothing for a single one), and their bytes.
+/// A value's element type, element count (nullopt for a scalar), and encoded bytes.
 struct KeyElements {
   ValueType type = ValueType::u8;
   std::optional<u64> count;
-  std::string_view bytes;  ///< views the key
+  std::string_view bytes;  ///< points into the key
 
-  /// Bytes of one element; 0 for texts and arrays of none.
+  /// Bytes per element; 0 for strings and for empty arrays.
   u64 element_size() const;
-  /// The number in element `i` (the value itself where there is only one); nothing for texts, reals and negative ones.
+  /// Returns element `i` as a number (a scalar's own value for any `i`); nullopt for strings, floats and negative
+  /// numbers.
   std::optional<u64> number(u64 i) const;
 };
 
 KeyElements elements_of(const OutKey& key);
 
-/// An array of the elements whose encoded bytes are given.
+/// Makes an array from encoded elements.
 OutKey make_key_of_elements(std::string key, ValueType type, std::string_view bytes);
 
-/// A number in the encoding of an element type: whole numbers of 8 to 64 bits, reals, flags.
+/// Encodes a number as the given element type: an integer of 8 to 64 bits, a float or a bool.
 std::string encoded_number(ValueType type, u64 value);
 
 }  // namespace modelutils::gguf

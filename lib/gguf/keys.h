@@ -1,4 +1,4 @@
-// Look-up of keys and tensors by name, and the typed getters that converters and rules use.
+// Look-up of keys and tensors by name, and typed getters for converters and rules.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace modelutils::gguf {
 
-/// Index over a document, which must outlive it and not change. The first of several equal names wins.
+/// An index over a document, which must outlive the index and not change. Of duplicate names the first wins.
 class Index {
  public:
   explicit Index(const Document& document);
@@ -19,14 +19,14 @@ class Index {
   const KeyValue* key(std::string_view key) const;
   const TensorInfo* tensor(std::string_view name) const;
 
-  /// Integer of any width, signed or not, if it is not negative. Nothing if absent or of another type.
+  /// Returns a non-negative integer of any width, signed or unsigned; nullopt if absent, negative or of another type.
   std::optional<u64> unsigned_value(std::string_view key) const;
-  /// FLOAT32 or FLOAT64.
+  /// Returns a FLOAT32 or FLOAT64.
   std::optional<double> float_value(std::string_view key) const;
   /// Any byte but 0 is true, as in the reference.
   std::optional<bool> bool_value(std::string_view key) const;
   std::optional<std::string_view> string_value(std::string_view key) const;
-  /// The array where it stands, if the key holds one.
+  /// Returns the array's location, or nullptr if the key does not hold an array.
   const ArrayRef* array_value(std::string_view key) const;
 
   /// general.architecture, or empty.

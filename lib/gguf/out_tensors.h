@@ -1,4 +1,4 @@
-// Tensors to be written that somebody else holds: headers of hundreds of thousands of them without a copy of each.
+// A view over tensors to be written, so that headers with hundreds of thousands of them need no copy of each.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace modelutils::gguf {
 
-/// A tensor to be written, held by somebody else.
+/// A tensor to be written. The caller keeps the name and dimensions alive.
 struct OutTensorView {
   std::string_view name;
   TensorType type = TensorType::F32;
@@ -21,7 +21,7 @@ inline OutTensorView view_of(const OutTensor& tensor) {
   return {tensor.name, tensor.type, tensor.ne};
 }
 
-/// Tensors number 0 … count - 1, looked at one after another: there may be hundreds of thousands.
+/// Tensors 0 … count - 1, produced one at a time: there may be hundreds of thousands.
 class OutTensors {
  public:
   OutTensors(std::size_t count, std::function<OutTensorView(std::size_t number)> at)
@@ -34,7 +34,7 @@ class OutTensors {
   std::function<OutTensorView(std::size_t number)> at_;
 };
 
-/// As those of gguf/write.h.
+/// As in gguf/write.h.
 u64 header_bytes(const std::vector<OutKey>& keys, const OutTensors& tensors);
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version);
 

@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::string_view magic = "GGUF";
 
-// The shortest records: an empty key with a one-byte value; a tensor without name and dimensions.
+// The shortest records: an empty key with a one-byte value; a tensor without a name or dimensions.
 constexpr u64 min_key_bytes = 8 + 4 + 1;
 constexpr u64 min_tensor_bytes = 8 + 4 + 4 + 8;
 
-// Up to here a tensor of too many dimensions is read over; what claims more is not a tensor info.
+// A tensor with too many dimensions is skipped up to this count; beyond it, the bytes are not a tensor info.
 constexpr u32 max_dims_read = 64;
-// Entries to make room for before any of them was read.
+// Maximum number of entries to reserve before reading any.
 constexpr u64 max_entries_reserved = 4096;
 
-// A file is: header, kv_count keys with their values, tensor_count tensor infos, padding, data. Each step gives false
-// when nothing after it can be found any more; the finding that says so has been made by then.
+// A file consists of header, kv_count keys with values, tensor_count tensor infos, padding, and data. Each step returns
+// false if nothing after it can be located; it has then added the finding that says so.
 class Parser {
  public:
   explicit Parser(const ByteSource& source) : reader_(source) {
@@ -59,7 +59,7 @@ class Parser {
     return stop("gguf-truncated", offset, std::move(where),
                 fmt::format("incomplete: the file ends inside its header, in the {}; download it again", field), true);
   }
-  // A length or a count that is more than there is: the file was cut off, or the number is wrong.
+  // Reports a length or count that exceeds the remaining bytes: the file is truncated or the number is wrong.
   bool too_short(std::string code, u64 offset, std::string where, std::string_view message) {
     return stop(std::move(code), offset, std::move(where),
                 fmt::format("incomplete or damaged: {}; download it again", message), true);
@@ -124,7 +124,7 @@ class Parser {
     return true;
   }
 
-  // A u64 length and as many bytes. `where` names the place, only when it is needed.
+  // Reads a u64 length and that many bytes. `where` is called to name the place only for an error.
   template <typename Where>
   bool read_text(std::string& text, Where&& where, std::string_view field) {
     const u64 offset = reader_.offset();
@@ -258,8 +258,8 @@ class Parser {
     return true;
   }
 
-  // What a reader can work with: llama.cpp allows powers of two, the format on paper multiples of 8. Anything else
-  // is for the rules to judge; the data is then looked for where it is by default.
+  // Uses an alignment that a reader can handle: llama.cpp allows powers of two, the specification multiples of 8. The
+  // rules judge any other value; the data is then expected at the default alignment.
   void choose_alignment() {
     const KeyValue* entry = document_.find("general.alignment");
     if (entry == nullptr) return;
@@ -271,7 +271,7 @@ class Parser {
   Document document_;
 };
 
-// What a file without the magic is instead.
+// Names the actual format of a file without the magic.
 std::string wrong_magic_message(std::string_view head) {
   constexpr std::string_view expected = "a GGUF file starts with \"GGUF\"";
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";

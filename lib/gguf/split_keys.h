@@ -1,4 +1,4 @@
-// The keys by which a part of a split model says which part of how many it is.
+// The keys that describe a part of a split model.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,11 @@
 
 namespace modelutils::gguf {
 
-/// split.no, split.count or split.tensors.count: what a part says of its set, and a whole model does not.
+/// True for split.no, split.count and split.tensors.count. Parts of a split model have them; complete models do not.
 bool is_split_key(std::string_view key);
 
-/// Does the model come in parts, be it a single one that says so? Then its split keys are not the model's own.
+/// True if the set has several files, or a single file whose keys mark it as a part. The split keys are then not the
+/// model's own.
 bool is_in_parts(const SplitSet& set);
 
 }  // namespace modelutils::gguf

@@ -31,7 +31,7 @@ std::optional<u32> five_digits(std::string_view text) {
   return value;
 }
 
-// A whole number under `key`, of whatever type; which type it must have is for check_keys().
+// Returns the integer under `key`, of any type; check_keys() checks the type.
 std::optional<i64> integer(const Document& document, std::string_view key) {
   const KeyValue* entry = document.find(key);
   if (entry == nullptr) return std::nullopt;
@@ -104,7 +104,7 @@ class SetOpener {
     }
     open_siblings(*name);
     if (!has_keys && !set_.is_split()) {
-      // A whole model under a misleading name: the loader goes by the keys and takes it.
+      // A complete model under a misleading name: llama.cpp goes by the keys and loads it.
       set_.findings = {};
       set_.findings.warning(
           Scope::model, "gguf-split-name",
@@ -119,7 +119,7 @@ class SetOpener {
     return {};
   }
 
-  // An edit in place that did not come to its end: what the header says may be neither the old model nor the new one.
+  // Reports in-place edits that were interrupted: the header may match neither the old model nor the new one.
   void report_interrupted_edits() {
     for (const SetFile& file : set_.files) {
       const RandomAccessFile* opened = file.source->as_file();
@@ -175,7 +175,8 @@ class SetOpener {
     }
   }
 
-  // The type that the loader demands of a split key, and the value that the file's place in the set gives it.
+  // Checks a split key for the type that llama.cpp requires and for the value that the file's place in the set
+  // requires.
   void check_key(const SetFile& file, std::string_view key, ValueType type, std::optional<i64> expected) {
     const KeyValue* entry = file.document.find(key);
     if (entry == nullptr) {
@@ -191,7 +192,7 @@ class SetOpener {
     }
     const std::optional<i64> value = integer(file.document, key);
     if (value && expected && *value != *expected) {
-      // The loader refuses the set; what it holds can be listed all the same.
+      // llama.cpp refuses such a set; we can still list its tensors.
       set_.findings.error(Scope::model, "gguf-split-keys",
                           fmt::format("the value is {}, but the file name requires {}", *value, *expected), at_key(key),
                           entry->offset, base_name_of(file.path));
@@ -201,7 +202,7 @@ class SetOpener {
   void check_keys(u32 count) {
     for (std::size_t i = 0; i < set_.files.size(); ++i) {
       const SetFile& file = set_.files[i];
-      if (!file.document.complete) continue;  // its own findings say what is wrong
+      if (!file.document.complete) continue;  // the file's own findings give the reason
       check_key(file, "split.no", ValueType::u16, i64{numbers_[i]} - 1);
       check_key(file, "split.count", ValueType::u16, count);
       check_key(file, "split.tensors.count", ValueType::i32, std::nullopt);
@@ -225,7 +226,7 @@ class SetOpener {
     }
   }
 
-  // Names that are in two files. Twice in one file is a rule of that file.
+  // Reports names present in two files. Duplicates within one file are reported by another rule.
   void check_names() {
     NameIndex names;
     std::vector<std::size_t> first_file;
@@ -246,7 +247,7 @@ class SetOpener {
 
   OutsideLinks links_;
   SplitSet set_;
-  std::vector<u32> numbers_;  // 1-based, by file
+  std::vector<u32> numbers_;  // 1-based, parallel to the set's files
 };
 
 }  // namespace

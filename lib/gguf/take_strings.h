@@ -1,4 +1,4 @@
-// Going through an array of strings in several steps, none of which keeps what it has read.
+// Reads an array of strings in several steps without keeping what was read.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace modelutils::gguf {
 
-/// Takes a string, or returns false and leaves it.
+/// Consumes a string and returns true, or returns false to stop before it.
 using StringTaker = std::function<bool(std::string_view text)>;
 
-/// Goes on through an array of strings: `position` is 0 or what an earlier call made of it, which is the number of the
-/// array's bytes at its end. Stops behind the last string that was taken. Errors: reading; "io-short" also for a
-/// position where no string of the array begins.
+/// Resumes reading an array of strings. `position` is 0 or the value left by an earlier call: a byte offset in the
+/// array, equal to its size at the end. Stops after the last string consumed. Errors: read errors; "io-short" also if
+/// no string begins at `position`.
 Status take_strings(const ByteSource& source, const Document& document, const ArrayRef& array, u64& position,
                     const StringTaker& take);
 

@@ -1,4 +1,4 @@
-// Short names of value types, as gguf-dump prints them and gguf-edit takes them: "u32", "string", "f32[]".
+// Short names of value types, as gguf-dump prints and gguf-edit accepts them: "u32", "string", "f32[]".
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace modelutils::gguf {
 
 /// "u8", "f32", "bool", "string", "array", …
 std::string_view short_type_name(ValueType type);
-/// The other way round; nothing for other names.
+/// The inverse; nullopt for unknown names.
 std::optional<ValueType> type_from_short_name(std::string_view name);
 
 }  // namespace modelutils::gguf

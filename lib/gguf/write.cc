@@ -21,9 +21,9 @@ namespace modelutils::gguf {
 namespace {
 
 constexpr std::size_t max_key_bytes = 65535;
-constexpr std::size_t max_name_bytes = 63;  // llama.cpp keeps names in 64 bytes, the terminator included
+constexpr std::size_t max_name_bytes = 63;  // llama.cpp stores names in 64 bytes, including the terminator
 constexpr u64 default_alignment = 32;
-constexpr u64 max_alignment = u64{16} << 20;  // the padding of the header is made in memory
+constexpr u64 max_alignment = u64{16} << 20;  // the header's padding is built in memory
 
 template <typename T>
 OutKey scalar(std::string key, ValueType type, T value) {
@@ -79,7 +79,7 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   return {};
 }
 
-// Bytes of the tensor, if it may be in a file that llama.cpp loads.
+// Returns the tensor's size in bytes, or an error if llama.cpp would not load such a tensor.
 Result<u64> check_tensor(const OutTensorView& tensor) {
   const std::string where = at_tensor(tensor.name);
   if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {
@@ -216,7 +216,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tens
   OutLayout out;
   out.alignment = alignment;
   std::string& header = out.header;
-  // A vocabulary is large, and growing step by step would hold it twice.
+  // Reserve up front: the vocabulary is large, and growing in steps would hold it twice.
   reserve_to_fill(header, static_cast<std::size_t>(header_bytes(keys, tensors) + alignment));
   header = "GGUF";
   put<u32>(header, version);
