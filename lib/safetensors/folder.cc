@@ -14,7 +14,7 @@ constexpr std::string_view extension = ".safetensors";
 constexpr std::string_view usual_name = "model.safetensors";
 constexpr std::string_view checkpoint_prefix = "pytorch_model", checkpoint_extension = ".bin";
 
-/// Takes the digits at the end of `text` off it.
+/// Removes the number at the end of `text` and returns it.
 std::optional<u64> take_number(std::string_view& text) {
   const std::size_t begin = text.find_last_not_of("0123456789") + 1;
   const std::string_view digits = text.substr(begin);
@@ -31,7 +31,7 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-// Is there something between the name of a model's weights and its extension?
+// True if there is text between a model's usual file name and its extension, as in "model.fp16.safetensors".
 bool is_variant(std::string_view name) {
   const std::string_view stem = name.substr(0, name.find('.'));
   if (name.size() <= stem.size() + extension.size()) return false;
@@ -97,7 +97,7 @@ std::optional<std::string> Folder::index() const {
   const auto usual = std::find(files.begin(), files.end(),
                                holds_checkpoints() ? "pytorch_model.bin.index.json" : "model.safetensors.index.json");
   if (usual != files.end()) return *usual;
-  // An index of what lies beside a model is not the model's.
+  // An index of separate prediction blocks is not the model's own index.
   const auto own = std::ranges::find_if_not(files, is_prediction_name);
   if (own != files.end()) return *own;
   return prediction_files().empty() ? std::optional(files.front()) : std::nullopt;
@@ -135,7 +135,7 @@ std::vector<std::string> Folder::prediction_files() const {
 }
 
 std::vector<ShardGroup> shard_groups(const std::vector<std::string>& base_names) {
-  // Everything but the number, as text with what no file name holds in between.
+  // Each key is a file name without its number; the separator cannot occur in file names.
   std::vector<std::string> keys;
   keys.reserve(base_names.size());
   NameIndex numbered;

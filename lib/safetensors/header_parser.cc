@@ -23,10 +23,10 @@ using simdjson::ondemand::field;
 using simdjson::ondemand::object;
 using simdjson::ondemand::value;
 
-// Entries of real models take about 100 bytes: what to reserve room for.
+// Entries of real models take about 100 bytes. Used to reserve memory.
 constexpr std::size_t usual_entry = 96;
 
-// Containers around a member of the header, and around a member of a tensor entry (for on_demand::walk).
+// Number of containers around a member of the header and around a member of a tensor entry (for on_demand::walk).
 constexpr std::size_t header_depth = 1;
 constexpr std::size_t entry_depth = 2;
 constexpr std::size_t array_depth = 3;
@@ -42,7 +42,7 @@ std::string_view type_text(json_type type) {
   }
 }
 
-/// The text of a number as it is in the file, for messages.
+/// Returns a number's text as in the file, for messages.
 std::string number_text(value& number) {
   std::string_view token = number.raw_json_token();
   token = token.substr(0, token.find_last_not_of(" \t\r\n") + 1);
@@ -58,10 +58,10 @@ class HeaderParser {
   void run();
 
  private:
-  /// The three fields of a tensor entry and the others that are there.
+  /// The three required fields of a tensor entry.
   struct Entry {
-    bool has_dtype = false, has_shape = false, has_offsets = false;  // the member is there
-    bool is_readable = true;                                         // and every one had the right type
+    bool has_dtype = false, has_shape = false, has_offsets = false;  // the member is present
+    bool is_readable = true;                                         // every member present had the right type
     NameIndex others;
   };
 
@@ -73,13 +73,13 @@ class HeaderParser {
   error_code read_dtype(Tensor& tensor, Entry& entry, value dtype);
   error_code read_shape(Tensor& tensor, Entry& entry, value shape);
   error_code read_offsets(Tensor& tensor, Entry& entry, value offsets);
-  /// An array of whole numbers into numbers_. `what` is the field's name.
+  /// Reads an array of integers into numbers_. `what` is the field's name.
   error_code read_numbers(const Tensor& tensor, Entry& entry, value array, std::string_view what);
 
-  /// Names are looked up some later, in groups, when their places have arrived from memory.
+  /// Records a name. Names are checked a few entries later, in groups, after their hash slots have been prefetched.
   void count_name(std::string_view name, u64 offset);
   void check_names();
-  /// A member's name; `usable` is false, and a finding is made, for one whose escapes stand for no text.
+  /// Reads a member's name. Sets `usable` to false and adds a finding if its escapes do not form valid text.
   error_code read_name(field& member, std::string_view owner, std::string_view& name, bool& usable);
   void stopped(error_code error, u64 offset);
   u64 offset_of(const char* place) const {
@@ -100,16 +100,16 @@ class HeaderParser {
   FindingLog& log_;
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document json_;
-  NameIndex names_;          // of every entry, readable or not
-  bool is_numbered_ = true;  // a name's number is its tensor's place: no duplicates, all readable
+  NameIndex names_;          // all entries, readable or not
+  bool is_numbered_ = true;  // a name's number is its tensor's index: no duplicates, all readable
   std::array<PendingName, 16> pending_;
   std::size_t pending_count_ = 0;
   std::vector<u64> numbers_;
-  std::string_view last_dtype_;  // neighbours mostly have the same
+  std::string_view last_dtype_;  // cached because neighbours usually have the same dtype
   std::optional<TensorType> last_type_;
 };
 
-/// What is before and after the object. False if there is no object to read.
+/// Checks the text before and after the object. Returns false if there is no object to read.
 bool HeaderParser::check_edges() {
   const std::string_view text = storage_.text.view();
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -140,7 +140,8 @@ void HeaderParser::run() {
   if (check_edges()) {
     error_code error = parser_.iterate(storage_.text.padded()).get(json_);
     if (error != SUCCESS) {
-      // simdjson's first pass does not say where it failed. Where else it can, the text ends too early.
+      // simdjson's first pass does not report where it failed. For errors other than these two, the text ends too
+      // early.
       const std::string_view text = storage_.text.view();
       std::size_t place = text.size();
       if (error == simdjson::UTF8_ERROR) place = on_demand::first_invalid_utf8(text);

@@ -95,7 +95,7 @@ error_code IndexParser::read_object(object top) {
     const u64 offset = offset_of(member.key().raw() - 1);
     Text key;
     if (const error_code error = on_demand::read_key(member, key)) return error;
-    // Names in the parser's own memory stay there as long as it does.
+    // Unescaped names live in the parser's memory, which outlives `members`.
     if (!members.insert(key.text).is_new) {
       log_.error(Scope::container, "st-index-duplicate", fmt::format("'{}' appears twice in the index", key.text), {},
                  offset);
@@ -158,7 +158,7 @@ error_code IndexParser::read_total_size(value total, u64 offset) {
     index_.total_size = whole;
     return SUCCESS;
   }
-  // Some writers make a float of it; 48.0 is a whole number. A number of this kind only serves for a comparison.
+  // Some writers store a float, and 48.0 is an integer. Such a value is only used for a comparison.
   double number = 0;
   constexpr double exact_doubles = 9007199254740992.0;  // 2^53
   if (total.get_double().get(number) == SUCCESS && number >= 0 && number <= exact_doubles &&

@@ -1,4 +1,4 @@
-// model.safetensors.index.json: which tensor is in which file.
+// Reads model.safetensors.index.json, which maps tensors to files.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace modelutils::safetensors {
 
-/// One entry of `weight_map`: tensor -> shard, by its place in ShardIndex::shards.
+/// One entry of `weight_map`: a tensor and its shard, an index into ShardIndex::shards.
 struct IndexEntry {
   std::string tensor;
   u32 shard = 0;
@@ -19,19 +19,19 @@ struct IndexEntry {
 };
 
 struct ShardIndex {
-  std::optional<u64> total_size;    ///< metadata.total_size, if it is a whole number (48.0 counts)
-  std::vector<std::string> shards;  ///< every file name that occurs and may be opened; sorted
-  std::vector<IndexEntry> entries;  ///< in the order of the file, each tensor once; without a usable file name left out
+  std::optional<u64> total_size;    ///< metadata.total_size, if it is an integer (48.0 counts)
+  std::vector<std::string> shards;  ///< every file name used that is_shard_path() accepts; sorted
+  std::vector<IndexEntry> entries;  ///< in file order, each tensor once; entries without a usable file name are omitted
   bool usable = false;              ///< a `weight_map` object was read to its end
   FindingLog findings;              ///< class container, "st-index-…"
 };
 
-/// May a shard have this name: a file in the index's folder or below it, "model.safetensors" or
-/// "part/model.safetensors"? Between its slashes nothing is empty, "." or ".."; there is no backslash and no NUL.
+/// True if a shard may have this name: a file in the index's folder or below, such as "model.safetensors" or
+/// "part/model.safetensors". No component may be empty, "." or ".."; backslash and NUL are not allowed.
 bool is_shard_path(std::string_view name);
 
-/// Reads an index of at most max_header_bytes. Errors: those of reading. Everything that is wrong with the JSON is a
-/// finding; file names that is_shard_path() refuses are findings and are left out.
+/// Reads an index of at most max_header_bytes. Errors: read errors. Problems in the JSON are findings; file names that
+/// is_shard_path() refuses are findings and are omitted.
 Result<ShardIndex> parse_index(const ByteSource& source);
 
 }  // namespace modelutils::safetensors

@@ -18,9 +18,10 @@ using simdjson::ondemand::object;
 using simdjson::ondemand::object_iterator;
 using simdjson::ondemand::value;
 
-constexpr std::size_t first_read = std::size_t{1} << 20;  // of a source that does not know its size
+constexpr std::size_t first_read = std::size_t{1} << 20;  // if the source's size is unknown
 
-/// Without escapes, the text between the quotes. simdjson's first pass has made sure that the closing quote is there.
+/// Finds the text between the quotes if it has no escapes. simdjson's first pass has ensured that there is a closing
+/// quote.
 bool plain_text(simdjson::ondemand::raw_json_string raw, std::string_view& out) {
   const char* begin = raw.raw();
   const char* quote = static_cast<const char*>(::rawmemchr(begin, '"'));
@@ -46,10 +47,10 @@ error_code check_scalar(value& scalar, json_type type) {
   }
 }
 
-/// An array or object that is being walked.
+/// An array or object during the walk.
 struct Level {
   bool is_object = false;
-  bool is_fresh = true;  // the iterator is on its first child
+  bool is_fresh = true;  // the iterator is at its first child
   array_iterator elements;
   object_iterator members;
 
@@ -66,7 +67,7 @@ struct Level {
     return opened.begin().get(elements);
   }
 
-  /// The next child, if there is one (`has_child`).
+  /// Advances to the next child; sets `has_child` to false at the end.
   error_code next(value& child, bool& has_child) {
     if (is_object) {
       if (!is_fresh) ++members;

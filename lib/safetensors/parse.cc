@@ -38,7 +38,7 @@ bool is_safetensors(std::string_view head, std::string_view name) {
 
 Result<Document> parse(const ByteSource& source) {
   std::byte first{};
-  MU_TRY(source.read_some(0, {&first, 1}));  // what cannot be read at all says so
+  MU_TRY(source.read_some(0, {&first, 1}));  // reports a source that cannot be read at all
   const std::string head = read_head(source);
   if (!is_safetensors(head, source.name())) {
     return input_error("st-not-safetensors",
@@ -59,7 +59,7 @@ Result<Document> parse(const ByteSource& source) {
   const u64 length = load<u64>(head.data());
   document.header_bytes = length;
   if (length > max_header_bytes && is_text(head.substr(0, length_bytes))) {
-    // Some other file's words are not repeated, not even as a number: a shard may be a link to anything.
+    // Do not quote the contents, not even as a number: a shard may be a link to an unrelated, private file.
     refuse(document, "st-header-length", 0, "the file starts with text, not with a header length");
     return document;
   }

@@ -21,7 +21,7 @@ namespace modelutils::safetensors {
 
 namespace {
 
-/// The shards of the same model in a folder.
+/// Returns the shards in the folder that belong to the same model as `own`.
 std::vector<std::string> shards_like(const ShardName& own, const Folder& folder) {
   std::vector<std::string> names;
   std::copy_if(folder.weights.begin(), folder.weights.end(), std::back_inserter(names), [&](std::string_view file) {
@@ -31,7 +31,7 @@ std::vector<std::string> shards_like(const ShardName& own, const Folder& folder)
   return names;
 }
 
-/// How long the headers of the shards may be, by what the index says is in them.
+/// Estimates the header size of each shard from the index's entries.
 std::vector<u64> header_sizes(const ShardIndex& index) {
   constexpr u64 bytes_of_entry = 100;  // besides the name: type, shape, two offsets
   std::vector<u64> sizes(index.shards.size(), length_bytes + bytes_of_entry);
@@ -39,7 +39,7 @@ std::vector<u64> header_sizes(const ShardIndex& index) {
   return sizes;
 }
 
-/// At an address nothing is asked for where an index names a file outside its folder.
+/// Refuses a remote model whose index names a file outside its folder, before requesting anything.
 Status check_remote_names(const ShardIndex& index, const Folder& folder) {
   if (!is_address(folder.path)) return {};
   for (const Finding& finding : index.findings) {
@@ -53,7 +53,7 @@ Status check_remote_names(const ShardIndex& index, const Folder& folder) {
   return {};
 }
 
-/// Builds a set: opens files, merges their tensors, compares with the index.
+/// Builds a set: opens files, merges their tensors, compares them with the index.
 class SetBuilder {
  public:
   SetBuilder(ShardSet& set, OutsideLinks links, CheckpointReader checkpoints = nullptr)
@@ -63,16 +63,17 @@ class SetBuilder {
     set_.files.push_back({std::move(path), std::move(name), std::move(source), std::move(document)});
   }
 
-  /// Opens files of the folder; what cannot be opened or is not a safetensors file is a finding.
+  /// Opens files of the folder. A file that cannot be opened or is not safetensors is a finding.
   void open_files(const Folder& folder, const std::vector<std::string>& names);
-  /// Opens the files beside the model that hold blocks for predicting further tokens, if those opened do not.
+  /// Opens the files with separate prediction blocks next to the model, unless the files opened already have these
+  /// blocks.
   void open_prediction(const Folder& folder);
   void report_link(const FolderFile& file, const std::string& name);
-  /// Checkpoints that are not read, because there are safetensors files.
+  /// Reports checkpoints that are ignored because there are safetensors files.
   void report_checkpoints(const Folder& folder);
-  /// Shards without an index: all of a group should be there.
+  /// Reports groups of shards without an index that are incomplete.
   void report_groups(const std::vector<std::string>& base_names, bool wants_index = true);
-  /// The same for a single file of such a group, about what is missing alone.
+  /// Reports only missing shards, for a single file of such a group.
   void report_siblings(const Folder& folder);
   void report_missing(const ShardGroup& group);
   void report_unlisted(const Folder& folder);
@@ -87,14 +88,14 @@ class SetBuilder {
   void merge_tensor(u32 file, u32 entry);
   void compare_with_index();
   void compare_total_size();
-  /// Number of the file in set_.files that the index means, or no_file.
+  /// Index into set_.files of an indexed shard, or no_file.
   u32 file_of(u32 shard) const { return shard_files_.empty() ? no_file : shard_files_[shard]; }
 
   ShardSet& set_;
   OutsideLinks links_;
   CheckpointReader checkpoints_;
-  NameIndex index_names_;         // of the index's entries, by their place
-  std::vector<u32> shard_files_;  // by shard of the index: place in set_.files
+  NameIndex index_names_;         // names of the index's entries, numbered in order
+  std::vector<u32> shard_files_;  // by shard of the index: its position in set_.files, or no_file
 };
 
 void SetBuilder::open_files(const Folder& folder, const std::vector<std::string>& names) {
@@ -222,7 +223,7 @@ void SetBuilder::merge() {
   if (set_.index) {
     const std::vector<IndexEntry>& entries = set_.index->entries;
     index_names_.reserve(entries.size());
-    for (const IndexEntry& entry : entries) index_names_.insert(entry.tensor);  // each once: numbered in their order
+    for (const IndexEntry& entry : entries) index_names_.insert(entry.tensor);  // unique: numbered in order
     for (const std::string& shard : set_.index->shards) {
       const auto file = std::lower_bound(
           set_.files.begin(), set_.files.end(), shard,
@@ -258,7 +259,7 @@ void SetBuilder::merge_tensor(u32 file, u32 entry) {
   }
   TensorRef& first = set_.tensors[number];
   set_.repeated.push_back({file, entry});
-  if (first.file == file) return;  // the document's own finding
+  if (first.file == file) return;  // reported by the document
   set_.findings.error(Scope::container, "st-shard-two-files",
                       fmt::format("is also in '{}'", set_.files[first.file].base_name), at_tensor(tensor.name),
                       tensor.entry_offset, set_.files[file].base_name);
@@ -276,7 +277,7 @@ void SetBuilder::compare_with_index() {
   }
   for (const IndexEntry& entry : set_.index->entries) {
     const u32 file = file_of(entry.shard);
-    if (file == no_file || !set_.files[file].document.complete) continue;  // that is a finding of its own
+    if (file == no_file || !set_.files[file].document.complete) continue;  // reported elsewhere
     const std::optional<TensorRef> found = set_.find(entry.tensor);
     if (found && found->file == file) continue;
     set_.findings.error(Scope::container, "st-shard-lacks-tensor",
@@ -295,7 +296,7 @@ void SetBuilder::compare_total_size() {
   for (const TensorRef ref : set_.tensors) {
     if (set_.file(ref).is_apart) continue;
     const std::optional<u64> sum = checked_add(bytes, set_.tensor(ref).bytes());
-    if (!sum) return;  // offsets out of this world: findings of their own
+    if (!sum) return;  // the offsets are invalid and reported elsewhere
     bytes = *sum;
   }
   if (bytes == *set_.index->total_size) return;
@@ -305,8 +306,8 @@ void SetBuilder::compare_total_size() {
       "metadata", {}, base_name_of(set_.index_path));
 }
 
-/// The weights of a folder that an index speaks of no more: none of its shards is there, and what is there is whole by
-/// its names. Empty otherwise.
+/// Returns the folder's weights if the index is stale: none of its shards exists, and the files present form a complete
+/// set by their names. Empty otherwise.
 std::vector<std::string> set_of_its_own(const Folder& folder, const ShardIndex& index) {
   const auto is_there = [&](const std::string& shard) { return is_present(folder.path + shard); };
   if (std::any_of(index.shards.begin(), index.shards.end(), is_there)) return {};
@@ -317,7 +318,7 @@ std::vector<std::string> set_of_its_own(const Folder& folder, const ShardIndex& 
   return own;
 }
 
-/// Reads the index and opens what it names; or, if it cannot be used, what lies in the folder.
+/// Reads the index and opens the shards it lists; if it is unusable, opens the model files of the folder.
 Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, CheckpointReader checkpoints,
                     FolderFile index_file = {}) {
   SetBuilder builder(set, links, checkpoints);
@@ -408,7 +409,7 @@ Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source, Checkpoint
   if (source == nullptr) {
     MU_ASSIGN(source, open_source(set.path));
   }
-  SetBuilder builder(set, OutsideLinks::follow);  // whoever names a file means it
+  SetBuilder builder(set, OutsideLinks::follow);  // the user named this file explicitly
   const bool is_file = source->as_file() != nullptr && set.path != "-";
   const std::string path = set.path == "-" ? source->name() : set.path;
   if (is_file && checkpoints != nullptr) {

@@ -1,4 +1,4 @@
-// What the views of a Document look at. Internal.
+// Owns the data that a Document's views point to. Internal.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Storage {
  public:
   on_demand::PaddedText text;
 
-  /// A view that lives as long as this object.
+  /// Returns a view that is valid as long as this object.
   std::string_view keep(const on_demand::Text& string) {
     return string.copied ? std::string_view(unescaped_.emplace_back(string.text)) : string.text;
   }

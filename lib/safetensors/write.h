@@ -1,4 +1,4 @@
-// safetensors header writer: deterministic, for tests, examples and tools that write the format.
+// safetensors header writer with deterministic output, for tests, examples and tools that write the format.
 #pragma once
 
 #include <string>
@@ -10,30 +10,30 @@
 
 namespace modelutils::safetensors {
 
-/// A tensor to be written. Its offsets are decided by layout().
+/// A tensor to be written. layout() assigns its offsets.
 struct OutTensor {
   std::string name;
   TensorType type = TensorType::F32;
-  std::vector<u64> shape;  ///< row-major, as safetensors has it
+  std::vector<u64> shape;  ///< row-major, as in safetensors
 };
 
 struct OutOptions {
-  bool pad_header = true;  ///< spaces behind the JSON until the data starts at a multiple of 8
+  bool pad_header = true;  ///< append spaces to the JSON until the data starts at a multiple of 8
 };
 
-/// Where everything stands in the file to be.
+/// The layout of the file to be written.
 struct OutLayout {
-  std::string header;                        ///< the 8 bytes of its length, the JSON, its padding
+  std::string header;                        ///< the header length (8 bytes), the JSON, and its padding
   std::vector<std::pair<u64, u64>> offsets;  ///< data_offsets, by tensor
   u64 file_size = 0;
 };
 
 using OutMetadata = std::vector<std::pair<std::string, std::string>>;
 
-/// Encodes the header: `__metadata__` first if there is any, then the tensors in the order given, their data one after
-/// another without holes. Errors of kind input: "st-write-dtype" (a type the format has not), "st-write-shape" (a size
-/// that does not fit, or that fills no whole bytes), "st-write-name" (no UTF-8, `__metadata__`, or twice),
-/// "st-write-too-large" (a header above the cap).
+/// Encodes the header: `__metadata__` first, if any, then the tensors in the given order. Their data is contiguous.
+/// Errors of kind input: "st-write-dtype" (a type the format does not have), "st-write-shape" (a size that overflows or
+/// does not fill whole bytes), "st-write-name" (not UTF-8, `__metadata__`, or duplicate), "st-write-too-large" (a
+/// header above the limit).
 Result<OutLayout> layout(const OutMetadata& metadata, const std::vector<OutTensor>& tensors,
                          const OutOptions& options = {});
 
