@@ -8,27 +8,28 @@
 #include "base/byte_reader.h"
 #include "tensor/dequantize.h"
 
-// Two passes over a piece of data that is small enough to stay in the cache: a fast one says whether anything in it is
-// bad, without a branch; only if so, a slow one judges block by block.
+// Checks a piece of data small enough for the cache in two passes: a fast one without branches tells if anything may be
+// bad; only then a slow one judges each block.
 namespace modelutils {
 namespace {
 
 struct Verdict {
   std::string_view field;
-  std::string_view what;  // empty: nothing is wrong
+  std::string_view what;  // empty if nothing is wrong
   bool is_warning = false;
 };
 
 struct Rule {
   TensorType type;
-  /// Is anything bad in `blocks` blocks of `stride` bytes? It may be wrong if it says yes, never if it says no.
+  /// True if any of `blocks` blocks of `stride` bytes may be bad. May give false positives, never false negatives.
   bool (*any_bad)(const Rule& rule, const u8* in, std::size_t blocks, std::size_t stride);
   Verdict (*judge)(const Rule& rule, const u8* block);
-  u32 offset = 0;                      // of the f16 scale in the block
-  std::string_view second_field = {};  // name of the f16 that follows the scale
+  u32 offset = 0;                      // of the F16 scale in the block
+  std::string_view second_field = {};  // name of the F16 that follows the scale
 };
 
-// ---- floats: bad if all bits of the exponent are set; adding its lowest bit then carries into the (masked) sign bit.
+// ---- Floats: bad if all exponent bits are set. Adding the exponent's lowest bit then carries into the masked sign
+// bit.
 
 constexpr u64 repeat(u64 value, u32 bytes) {
   u64 word = 0;
@@ -36,7 +37,7 @@ constexpr u64 repeat(u64 value, u32 bytes) {
   return word;
 }
 
-// FLAG(word) sets bits of FLAGS in the lanes that are bad; a zero lane is never bad.
+// flag(word) sets bits of `flags` in the bad lanes. A zero lane is never bad.
 template <typename Flag>
 bool any_flag(const u8* in, std::size_t size, u64 flags, const Flag& flag) {
   u64 seen = 0;
@@ -55,13 +56,13 @@ bool any_infinite(const Rule&, const u8* in, std::size_t blocks, std::size_t str
   return any_flag(in, blocks * stride, sign, [](u64 word) { return (word & mask) + lowest; });
 }
 
-// The same for bytes of one value alone.
+// True if any byte equals VALUE.
 template <u8 VALUE>
 bool any_byte(const Rule&, const u8* in, std::size_t blocks, std::size_t stride) {
   constexpr u64 low = repeat(0x7F, 1);
   return any_flag(in, blocks * stride, ~low, [](u64 word) {
     const u64 difference = word ^ repeat(VALUE, 1);
-    return ~(((difference & low) + low) | difference);  // bit 7 of a byte: is it zero?
+    return ~(((difference & low) + low) | difference);  // bit 7 of each byte: set if `difference` is zero there
   });
 }
 
@@ -104,7 +105,7 @@ Verdict judge_bool(const Rule&, const u8* block) {
   return *block > 1 ? Verdict{"value", "is not 0 or 1", true} : Verdict{};
 }
 
-// ---- blocks: the scale fields alone.
+// ---- Blocks: only the scale fields.
 
 template <typename Flag>
 bool any_block(const u8* in, std::size_t blocks, std::size_t stride, const Flag& flag) {
@@ -135,7 +136,7 @@ Verdict judge_two_halves(const Rule& rule, const u8* block) {
   return judge_float<u16>(rule.second_field, load<u16>(block + rule.offset + 2), 0x7C00);
 }
 
-// The scale of IQ1_M is put together from the highest four bits of each of the four words at 48.
+// Assembles IQ1_M's scale from the highest four bits of each of the four words at offset 48.
 u16 iq1_m_scale(const u8* block) {
   const u64 words = load<u64>(block + 48);
   return static_cast<u16>((words >> 12 & 0xF) | (words >> 24 & 0xF0) | (words >> 36 & 0xF00) | (words >> 48 & 0xF000));
@@ -149,7 +150,7 @@ Verdict judge_iq1_m(const Rule&, const u8* block) {
   return judge_float<u16>("d", iq1_m_scale(block), 0x7C00);
 }
 
-// Q8_K: the largest code is 128, so a scale below 2^120 cannot overflow.
+// Q8_K: the largest code magnitude is 128, so a scale below 2^120 cannot overflow.
 bool any_q8_k(const Rule&, const u8* in, std::size_t blocks, std::size_t stride) {
   return any_block(in, blocks, stride, [](const u8* block) { return (load<u32>(block) & 0x7FFFFFFF) >= 0x7B800000; });
 }
@@ -162,7 +163,7 @@ Verdict judge_q8_k(const Rule&, const u8* block) {
   return std::isinf(load<float>(block) * static_cast<float>(largest)) ? Verdict{"d", "overflows to Inf"} : Verdict{};
 }
 
-// MXFP4: the exponent 255 is refused by ggml; 253 and 254 overflow with large codes only.
+// MXFP4: ggml rejects the exponent 255; 253 and 254 overflow only with large codes.
 bool any_mxfp4(const Rule&, const u8* in, std::size_t blocks, std::size_t stride) {
   return any_block(in, blocks, stride, [](const u8* block) { return *block >= 253; });
 }
@@ -176,7 +177,7 @@ Verdict judge_mxfp4(const Rule& rule, const u8* block) {
   return overflows ? Verdict{"e", "overflows to Inf"} : Verdict{};
 }
 
-// NVFP4: readers disagree about 0x7F and everything from 0x80 on.
+// NVFP4: readers disagree about 0x7F and all values from 0x80.
 bool any_nvfp4(const Rule&, const u8* in, std::size_t blocks, std::size_t stride) {
   u32 seen = 0;
   for (; blocks > 0; --blocks, in += stride) {

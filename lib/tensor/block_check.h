@@ -1,4 +1,4 @@
-// NaN and Inf in tensor data: in values of plain types, in the scale fields of block types.
+// Checks tensor data for NaN and Inf: the values of plain types, the scale fields of block types.
 #pragma once
 
 #include <optional>
@@ -9,26 +9,26 @@
 
 namespace modelutils {
 
-/// The first bad block of a run of data.
+/// The first bad block in a run of data.
 struct BadBlock {
-  u64 block;               ///< index of the block (element, for plain types) in the bytes given
+  u64 block;               ///< index of the block (of the element, for plain types) in the given bytes
   std::string_view field;  ///< "value", "d", "m", "s", "dmin", "e", "scale"
   std::string_view what;   ///< "NaN", "Inf", "overflows to Inf", "is not 0 or 1", "is a byte that encoders never write"
-  bool is_warning = false;  ///< BOOL other than 0/1, NVFP4 scale bytes that encoders never write
+  bool is_warning = false;  ///< a BOOL other than 0 and 1, or an NVFP4 scale byte that encoders never write
 };
 
-/// Findings in a run of whole blocks: the first bad one, and how many there are.
+/// The result of checking whole blocks: the first bad one and the count.
 struct BlockCheck {
   u64 bad_blocks = 0;             ///< errors and warnings
   std::optional<BadBlock> first;  ///< first error, or first warning if there is no error
 };
 
-/// Checks `blocks`, a whole number of blocks of `type`, at any address. Which fields: docs/formats/blocks.md,
-/// section 2. Types with nothing to check give an empty answer. Speed matters: verify --data runs this over every byte
-/// of a model.
+/// Checks `blocks`, a whole number of blocks of `type`, at any alignment. The fields checked are listed in
+/// docs/formats/blocks.md, section 2. Returns an empty result for types with nothing to check. Speed matters: verify
+/// --data runs this over every byte of a model.
 BlockCheck check_blocks(TensorType type, Bytes blocks);
 
-/// Does the type have anything that can be bad (else its data need not even be read)?
+/// True if check_blocks() can find errors in this type; otherwise its data need not be read.
 bool has_block_check(TensorType type);
 
 }  // namespace modelutils

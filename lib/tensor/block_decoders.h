@@ -1,5 +1,5 @@
-// The decoder of each type (type_list.h). Formulas and the order of their float operations:
-// docs/formats/blocks.md. Not for other rooms: they call dequantize().
+// The decoder of each type (type_list.h). Formulas and the order of their float operations: docs/formats/blocks.md.
+// Internal: other folders call dequantize().
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace modelutils::decode {
 
-/// Blocks to decode: `count` of them from `in` (any address) to `out`.
+/// The blocks to decode: `count` of them, from `in` (any alignment) to `out`.
 struct Blocks {
   const u8* in;
   float* out;
@@ -21,15 +21,15 @@ struct Blocks {
 };
 using Decoder = void(const Blocks& blocks);
 
-/// Calls body(j) for 16 elements. A loop of its own, because g++ 12 would unroll it before it looks for vectors, and
-/// then finds none.
+/// Calls body(j) for j = 0 … 15. The loop is not unrolled, because g++ 12 would unroll it before trying to vectorise
+/// it, and then fail.
 template <typename Body>
 inline void for_16(const Body& body) {
 #pragma GCC unroll 1
   for (u32 j = 0; j < 16; ++j) body(j);
 }
 
-/// Calls body(block, values, width) for each block, `width` being the bytes of a vector as run_with() has them.
+/// Calls body(block, values, width) for each block. `width` is the vector size in bytes, as in run_with().
 template <typename Body>
 void for_blocks_in_vectors(TensorType type, const Blocks& blocks, const Body& body) {
   run_with(
@@ -48,21 +48,21 @@ void for_blocks(TensorType type, const Blocks& blocks, const Body& body) {
   for_blocks_in_vectors(type, blocks, [&](const u8* in, float* out, auto) { body(in, out); });
 }
 
-/// The 32 elements in 16 bytes of 4-bit codes, low nibbles first, as `table` has them, times `scale`. Not to be
-/// vectorised: look-ups are done one by one.
+/// Decodes 16 bytes of 4-bit codes to 32 elements, low nibbles first: scale × table[code]. Not vectorisable: each
+/// element is a table look-up.
 inline void look_up_nibbles(const u8* codes, const std::array<i8, 16>& table, float scale, float* out) {
   for (u32 i = 0; i < 16; ++i) out[i] = scale * static_cast<float>(table[codes[i] & 15]);
   for (u32 i = 0; i < 16; ++i) out[i + 16] = scale * static_cast<float>(table[codes[i] >> 4]);
 }
 
-/// The scale of a block: the F16 at `at`.
+/// Reads an F16 scale at `at`.
 inline float half_at(const u8* at) {
   return f16_to_f32(load<u16>(at));
 }
 
-// Plain and small floats, integers: dequantize_plain.cc. Blocks of 32, 64 and 128 elements with one level of scales,
-// ternary: dequantize_simple.cc. K blocks: dequantize_k.cc. Codebook blocks of 256: dequantize_iq.cc. `none` is for
-// types without values.
+// Plain and small floats, integers: dequantize_plain.cc. Ternary types, and blocks of 32, 64 and 128 elements with one
+// level of scales: dequantize_simple.cc. K blocks: dequantize_k.cc. Codebook blocks of 256: dequantize_iq.cc. `none` is
+// for types without float values.
 #define MU_TYPE_DECODER(name, value, elements, bytes, gguf, safetensors, quantized, decoder) Decoder decoder;
 MU_TENSOR_TYPES(MU_TYPE_DECODER)
 #undef MU_TYPE_DECODER

@@ -1,5 +1,5 @@
-// Fields of block types that are put together from bits in several places (docs/formats/blocks.md). For those who read
-// blocks: the decoders here, MLX's packing of the same codes.
+// Fields of block types whose bits are spread over several places (docs/formats/blocks.md). Used by the decoders here
+// and by the MLX packing of the same codes.
 #pragma once
 
 #include "base/byte_reader.h"
@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// The k-th of the eight pairs of 6-bit numbers in the 12 bytes of Q4_K and Q5_K.
+/// The k-th scale and minimum, of eight pairs of 6-bit numbers in the 12 scale bytes of Q4_K and Q5_K.
 struct ScaleAndMin {
   int scale;
   int min;
@@ -18,21 +18,21 @@ inline ScaleAndMin scale_and_min(const u8* packed, u32 k) {
   return {(packed[k + 4] & 15) | packed[k - 4] >> 6 << 4, packed[k + 4] >> 4 | packed[k] >> 6 << 4};
 }
 
-/// The k-th of the sixteen 6-bit scales in the 12 bytes of Q3_K, -32 … 31.
+/// Returns the k-th of the sixteen 6-bit scales in the 12 scale bytes of Q3_K, -32 … 31.
 inline int q3_k_scale(const u8* packed, u32 k) {
   const int low = packed[k % 8] >> (4 * (k / 8)) & 15;
   const int high = packed[8 + k % 4] >> (2 * (k / 4)) & 3;
   return (low | high << 4) - 32;
 }
 
-/// The scale of group g of the eight of IQ4_XS, -32 … 31; `block` is the whole block.
+/// Returns the scale of group g (0 … 7) of an IQ4_XS block, -32 … 31. `block` is the whole block.
 inline int iq4_xs_scale(const u8* block, u32 g) {
   const int low = block[4 + g / 2] >> (4 * (g % 2)) & 15;
   const int high = load<u16>(block + 2) >> (2 * g) & 3;
   return (low | high << 4) - 32;
 }
 
-/// The four words at the end of an IQ1_M block: 12 bits of scales, then 4 bits of d each.
+/// The four 16-bit words at the end of an IQ1_M block. Each holds 12 bits of scales, then 4 bits of d.
 struct Iq1mScales {
   u64 words;
 
@@ -40,7 +40,7 @@ struct Iq1mScales {
     return f16_to_f32(
         static_cast<u16>((words >> 12 & 0xF) | (words >> 24 & 0xF0) | (words >> 36 & 0xF00) | (words >> 48 & 0xF000)));
   }
-  /// Of the sixteen parts of 16 elements: an odd number, 1 … 15.
+  /// Scale of the given part of 16 elements (0 … 15): an odd number, 1 … 15.
   int of_part(u32 part) const { return 2 * static_cast<int>(words >> (16 * (part / 4) + 3 * (part % 4)) & 7) + 1; }
 };
 inline Iq1mScales iq1_m_scales(const u8* block) {

@@ -1,5 +1,5 @@
-// Codes of one byte each on their way to floats, eight at a time where the machine has vectors of 32 bytes. What g++ 12
-// makes of such a loop by itself takes half as long again: it widens in two steps.
+// Converts one-byte codes to floats, eight at a time if the machine has 32-byte vectors. g++ 12's own vectorisation of
+// such a loop takes half as long again, because it widens in two steps.
 #pragma once
 
 #include <cstring>
@@ -19,14 +19,14 @@ using EightInts [[gnu::vector_size(32)]] = i32;
   return __builtin_convertvector(codes, EightFloats);
 }
 
-/// Stores one value, or eight.
+/// Stores one value or a vector of eight.
 template <typename Values>
 [[gnu::always_inline]] inline void store(const Values& values, float* to) {
   std::memcpy(to, &values, sizeof values);
 }
 
-/// Calls body(i, code) for each of `count` bytes (u8 or i8; a multiple of 8), where `code` is an int: the body is a
-/// loop's that can be vectorised. Or, with vectors of `width` 32 bytes, for every eighth: then it has eight of them.
+/// Calls body(i, code) for each of `count` bytes (u8 or i8; `count` is a multiple of 8), with `code` as an int in a
+/// loop that can be vectorised. If `width` is 32, calls it once per eight bytes, with `code` as a vector of eight.
 template <typename Byte, typename Width, typename Body>
 [[gnu::always_inline]] inline void for_codes([[maybe_unused]] Width width, const u8* bytes, u32 count,
                                              const Body& body) {
@@ -46,7 +46,7 @@ template <typename Byte, typename Width, typename Body>
     return;
   }
 #endif
-  // Unrolled before it looks for vectors, g++ 12 would find none.
+  // Not unrolled, because g++ 12 would unroll before trying to vectorise the loop, and then fail.
 #pragma GCC unroll 1
   for (u32 i = 0; i < count; ++i) body(i, int{static_cast<Byte>(bytes[i])});
 }

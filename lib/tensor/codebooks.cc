@@ -6,7 +6,7 @@
 namespace modelutils {
 namespace {
 
-// {VALUES in an entry} from packed indexes of BITS bits into `levels`.
+// Unpacks entries of VALUES values from indexes of BITS bits each into `levels`.
 template <std::size_t VALUES, u32 BITS, std::size_t SIZE>
 constexpr std::array<std::array<i8, VALUES>, SIZE> unpack(const std::array<u16, SIZE>& packed,
                                                           const std::array<i8, 8>& levels) {

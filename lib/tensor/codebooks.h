@@ -16,7 +16,7 @@ extern const std::array<std::array<i8, 4>, 512> iq3s_grid;    ///< magnitudes 1,
 extern const std::array<std::array<i8, 8>, 2048> iq1s_grid;   ///< -1, 0, 1
 extern const std::array<i8, 16> iq4nl_values;                 ///< the levels of IQ4_NL and IQ4_XS
 
-/// The sign byte of a code of 7 bits: bit 7 makes the number of set bits even.
+/// Returns the sign byte of a 7-bit code: bit 7 is set so that the number of set bits is even.
 constexpr u8 even_signs(u32 code) {
   return static_cast<u8>(code | static_cast<u32>(std::popcount(code) & 1) << 7);
 }

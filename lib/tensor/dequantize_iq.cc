@@ -13,18 +13,18 @@ float sign_of(u32 signs, u32 j) {
   return (signs >> j & 1) != 0 ? -1.0f : 1.0f;
 }
 
-// Eight values: scale × magnitude × sign.
+// Decodes eight values: scale × magnitude × sign.
 void signed_run(float scale, const i8* magnitudes, u32 signs, float* y) {
   for (u32 j = 0; j < 8; ++j) y[j] = scale * static_cast<float>(magnitudes[j]) * sign_of(signs, j);
 }
 
-// The same from two entries of four.
+// The same, with magnitudes from two codebook entries of four.
 void signed_run(float scale, const i8* first, const i8* second, u32 signs, float* y) {
   for (u32 j = 0; j < 4; ++j) y[j] = scale * static_cast<float>(first[j]) * sign_of(signs, j);
   for (u32 j = 0; j < 4; ++j) y[4 + j] = scale * static_cast<float>(second[j]) * sign_of(signs, 4 + j);
 }
 
-// Eight ternary values, shifted by an eighth: scale × (value + shift).
+// Decodes eight ternary values with a shift: scale × (value + shift).
 void shifted_run(float scale, const i8* values, float shift, float* y) {
   for (u32 j = 0; j < 8; ++j) y[j] = scale * (static_cast<float>(values[j]) + shift);
 }

@@ -8,8 +8,9 @@
 namespace modelutils::decode {
 namespace {
 
-// The loops below work on runs of elements that lie side by side in the codes, so that they can be vectorised. Element
-// i of 64 bytes of 2-bit codes: each half holds 128 elements as four planes of 32.
+// The loops below process runs of elements that are adjacent in the codes, so that they can be vectorised.
+//
+// The location of element i in 64 bytes of 2-bit codes. Each half holds 128 elements as four planes of 32.
 struct Plane {
   const u8* codes;
   int shift;
@@ -18,7 +19,7 @@ Plane two_bits(const u8* codes, u32 i) {
   return {codes + 32 * (i / 128) + i % 32, static_cast<int>(2 * (i % 128 / 32))};
 }
 
-// Element i of 128 bytes of 4-bit codes: 32 bytes hold 64 elements, low nibbles first.
+// The location of element i in 128 bytes of 4-bit codes. 32 bytes hold 64 elements, low nibbles first.
 Plane four_bits(const u8* codes, u32 i) {
   return {codes + 32 * (i / 64) + i % 32, static_cast<int>(4 * (i / 32 % 2))};
 }
@@ -92,7 +93,7 @@ void q5_k(const Blocks& blocks) {
 
 void q6_k(const Blocks& blocks) {
   for_blocks_in_vectors(TensorType::Q6_K, blocks, [](const u8* block, float* y, auto width) {
-    // 128 elements are four runs of 32, which share 64 bytes of low nibbles and 32 of high pairs.
+    // 128 elements are four runs of 32, which share 64 bytes of low nibbles and 32 bytes of high bit pairs.
     u8 codes[256];
     for (u32 half = 0; half < 2; ++half) {
       const u8* low = block + 64 * half;

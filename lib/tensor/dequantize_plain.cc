@@ -9,8 +9,8 @@
 namespace modelutils::decode {
 namespace {
 
-// Calls body(bytes, value) for each element of BYTES bytes. All that the loop needs is in variables of its own: what is
-// written to `out` cannot change them, and the loop can be vectorised.
+// Calls body(bytes, value) for each element of BYTES bytes. The loop uses only local variables, which writes to `out`
+// cannot alias, so that it can be vectorised.
 template <std::size_t BYTES, typename Body>
 void for_elements(const Blocks& blocks, const Body& body) {
   run_with(
@@ -32,7 +32,7 @@ void bytes(const Blocks& blocks) {
   for_elements<1>(blocks, [](const u8* in, float* out) { *out = CONVERT(*in); });
 }
 
-// Four codes in three bytes: a little-endian bit stream, least significant bit first.
+// Decodes four 6-bit codes in three bytes: a little-endian bit stream, least significant bit first.
 template <float (*CONVERT)(u8)>
 void six_bits(TensorType type, const Blocks& blocks) {
   for_blocks(type, blocks, [](const u8* in, float* out) {
@@ -47,7 +47,7 @@ void f32(const Blocks& blocks) {
   std::memcpy(blocks.out, blocks.in, blocks.count * 4);
 }
 
-// f16_to_f32() without branches: all three cases are computed, masks choose. That the vectoriser can do.
+// f16_to_f32() without branches, so that it can be vectorised: all three cases are computed and selected by masks.
 void f16(const Blocks& blocks) {
   for_elements<2>(blocks, [](const u8* in, float* out) {
     const i32 bits = load<u16>(in);
@@ -67,7 +67,7 @@ void f16(const Blocks& blocks) {
 void bf16(const Blocks& blocks) {
   for_elements<2>(blocks, [](const u8* in, float* out) {
     const u32 bits = static_cast<u32>(load<u16>(in)) << 16;
-    std::memcpy(out, &bits, 4);  // never through a float: signalling NaNs stay as they are
+    std::memcpy(out, &bits, 4);  // copied as bits, because a float move could quiet signalling NaNs
   });
 }
 
@@ -115,7 +115,7 @@ void e8m0(const Blocks& blocks) {
   bytes<f8_e8m0_to_f32>(blocks);
 }
 
-// Two codes in a byte, the first in the low nibble.
+// Two codes per byte, the first in the low nibble.
 void f4(const Blocks& blocks) {
   for_blocks(TensorType::F4, blocks, [](const u8* in, float* out) {
     out[0] = f4_to_f32(in[0] & 15);

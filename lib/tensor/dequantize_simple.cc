@@ -17,7 +17,7 @@ void for_nibbles(const u8* codes, const Body& body) {
   for_16([&](u32 i) { body(i + 16, codes[i] >> 4); });
 }
 
-// Twice the FP4 values. Code 8 is the integer 0, so it is not -0.
+// The FP4 values, doubled. Code 8 gives the integer 0, thus +0 instead of -0.
 constexpr std::array<i8, 16> e2m1_doubled = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 }  // namespace
@@ -79,7 +79,7 @@ void q8_0(const Blocks& blocks) {
 
 void q8_1(const Blocks& blocks) {
   for_blocks(TensorType::Q8_1, blocks, [](const u8* block, float* y) {
-    const float d = half_at(block);  // the sum of the codes at 2 is a helper of dot products
+    const float d = half_at(block);  // skips the sum of codes at offset 2, which only dot products use
     for (u32 i = 0; i < 32; ++i) y[i] = static_cast<float>(load<i8>(block + 4 + i)) * d;
   });
 }
@@ -94,7 +94,7 @@ void mxfp4(const Blocks& blocks) {
              [](const u8* block, float* y) { look_up_nibbles(block + 1, e2m1_doubled, e8m0_half(block[0]), y); });
 }
 
-// Four parts of 16 elements: inside a part low nibbles are elements 0 … 7, high nibbles 8 … 15.
+// Four parts of 16 elements. In each part, low nibbles are elements 0 … 7, high nibbles 8 … 15.
 void nvfp4(const Blocks& blocks) {
   for_blocks(TensorType::NVFP4, blocks, [](const u8* block, float* y) {
     for (u32 part = 0; part < 4; ++part) {
@@ -121,7 +121,7 @@ void q2_0(const Blocks& blocks) {
   });
 }
 
-// Five (four) base-3 digits in a byte: digit n is the leading digit of byte × 3^n, cut to 8 bits and read as a
+// Five (or four) base-3 digits per byte: digit n is the leading digit of byte × 3^n, truncated to 8 bits and read as a
 // fraction.
 void tq1_0(const Blocks& blocks) {
   for_blocks(TensorType::TQ1_0, blocks, [](const u8* block, float* y) {

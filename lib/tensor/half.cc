@@ -15,7 +15,7 @@ constexpr float power_of_two(int exponent) {
   return value;
 }
 
-// A sign bit, then EXPONENT_BITS and MANTISSA_BITS, with subnormals; no special codes.
+// Decodes a sign bit, exponent_bits and mantissa_bits, with subnormals and without special codes.
 constexpr float decode_small_float(u32 code, int exponent_bits, int mantissa_bits, int bias) {
   const u32 mantissa = code & ((1u << mantissa_bits) - 1);
   const int exponent = static_cast<int>(code >> mantissa_bits & ((1u << exponent_bits) - 1));
@@ -45,7 +45,7 @@ constexpr std::array<float, SIZE> decode_all(int exponent_bits, int mantissa_bit
   return values;
 }
 
-// Half the E4M3 magnitude, except that 0x7F is 0 and 0xFF counts as the number it would be without a NaN code.
+// Half the E4M3 magnitude, except that 0x7F is 0 and 0xFF has the value that the code would have if it were not NaN.
 constexpr std::array<float, 256> decode_ue4m3_half() {
   std::array<float, 256> values{};
   for (u32 code = 0; code < 256; ++code) {

@@ -1,5 +1,5 @@
-// Conversions of the small float formats. All exact towards float32; towards f16/bf16 round to nearest, ties to even.
-// Source: docs/formats/blocks.md, section 1; the FP8 kinds: OCP and the FNUZ papers.
+// Conversions of the small float formats. Conversions to float32 are exact; those to F16 and BF16 round to nearest,
+// ties to even. Source: docs/formats/blocks.md, section 1; for FP8: OCP and the FNUZ papers.
 #pragma once
 
 #include <bit>
@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// Signalling NaNs become quiet ones with the same payload; everything else is exact.
+/// Exact, except that signalling NaNs become quiet ones with the same payload.
 constexpr float f16_to_f32(u16 bits) {
   const u32 sign = static_cast<u32>(bits & 0x8000) << 16;
   const u32 magnitude = bits & 0x7FFF;
@@ -21,14 +21,15 @@ constexpr float f16_to_f32(u16 bits) {
                               (magnitude & 0x3FF) << 13);
 }
 
-/// 65520 and above become Inf; results below 2^-14 are subnormal, at or below 2^-25 zero. A NaN stays a (quiet) NaN.
+/// Magnitudes of 65520 and above become Inf; below 2^-14 they become subnormal, and 2^-25 or less becomes zero. A NaN
+/// becomes a quiet NaN.
 u16 f32_to_f16(float value);
 
 constexpr float bf16_to_f32(u16 bits) {
   return std::bit_cast<float>(static_cast<u32>(bits) << 16);
 }
 
-/// Overflow becomes Inf. A NaN stays a NaN and becomes quiet.
+/// Overflow becomes Inf. A NaN becomes a quiet NaN.
 constexpr u16 f32_to_bf16(float value) {
   const u32 bits = std::bit_cast<u32>(value);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return static_cast<u16>((bits >> 16) | 0x40);
@@ -47,12 +48,12 @@ constexpr float f8_e8m0_to_f32(u8 bits) {
   return std::bit_cast<float>(bits == 0 ? 0x00400000u : static_cast<u32>(bits) << 23);
 }
 
-/// E8M0 as ggml's MXFP4 uses it: 2^(bits - 128) for all 256 codes, 0xFF included.
+/// E8M0 as in ggml's MXFP4: 2^(bits - 128) for all 256 codes, including 0xFF.
 constexpr float e8m0_half(u8 bits) {
   return std::bit_cast<float>(bits < 2 ? 0x00200000u << bits : static_cast<u32>(bits - 1) << 23);
 }
 
-/// UE4M3 as ggml's NVFP4 uses it: half the value; 0x00 and 0x7F are 0, bit 7 ignored otherwise (0xFF is 240).
+/// UE4M3 as in ggml's NVFP4: half the value. 0x00 and 0x7F are 0; bit 7 is otherwise ignored (0xFF is 240).
 float ue4m3_half(u8 bits);
 
 /// FP6 and FP4 codes (the low 6 or 4 bits of `code`; OCP microscaling formats: no Inf, no NaN).

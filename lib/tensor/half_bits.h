@@ -1,12 +1,12 @@
-// float32 -> F16 and BF16 without branches, for single values and for vectors of them: all cases are computed, and
-// masks choose. For inner loops; others call half.h.
+// Branch-free float32 -> F16 and BF16, for scalars and vectors: all cases are computed and selected by masks. For inner
+// loops; other code calls half.h.
 #pragma once
 
 #include "base/types.h"
 
 namespace modelutils {
 
-/// The lanes of a float, or of a vector (GNU's vector_size) of floats, as integers.
+/// The integer type with the lanes of a float or of a vector (GNU's vector_size) of floats.
 template <typename Floats>
 struct BitsOf {
   using Type [[gnu::vector_size(sizeof(Floats))]] = i32;
@@ -16,15 +16,15 @@ struct BitsOf<float> {
   using Type = i32;
 };
 
-/// The same bits as another type. std::bit_cast is a function of its own without optimisation, made for any machine;
-/// for code that is made for another one (base/instructions.h) it would return vectors elsewhere than these expect
-/// them.
+/// Reinterprets the bits as another type. std::bit_cast is not usable here: without optimisation it is a real function,
+/// compiled for the baseline machine. Code compiled for wider instructions (base/instructions.h) would expect its
+/// vector result in other registers.
 template <typename To, typename From>
 [[gnu::always_inline]] constexpr To bits_as(const From& from) {
   return __builtin_bit_cast(To, from);
 }
 
-/// F16 bits of each lane, round to nearest even: as f32_to_f16() has it.
+/// F16 bits of each lane, rounded to nearest even, as f32_to_f16().
 template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Bits f16_bits(Floats values) {
   const Bits bits = bits_as<Bits>(values);
@@ -32,7 +32,7 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
   const Bits zero = magnitude & 0;
   const Bits rebiased = magnitude - (112 << 23);
   const Bits normal = (rebiased + 0xFFF + (rebiased >> 13 & 1)) >> 13;
-  // A sum with 0.5, whose last bit is worth 2^-24: what is left of it counts these.
+  // Adding 0.5 rounds to its last bit, 2^-24, the unit of F16 subnormals; the low bits of the sum are then the count.
   const Bits subnormal = bits_as<Bits>(bits_as<Floats>(magnitude) + 0.5f) - 0x3F000000;
   const Bits nan = 0x7E00 | (magnitude >> 13 & 0x1FF);
   Bits result = magnitude < zero + 0x38800000 ? subnormal : normal;  // below 2^-14
@@ -41,7 +41,7 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
   return result | (bits >> 16 & 0x8000);
 }
 
-/// BF16 bits of each lane, round to nearest even: as f32_to_bf16() has it.
+/// BF16 bits of each lane, rounded to nearest even, as f32_to_bf16().
 template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Bits bf16_bits(Floats values) {
   const Bits bits = bits_as<Bits>(values);
@@ -52,12 +52,12 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
   return magnitude > zero + 0x7F800000 ? high | 0x40 : rounded;
 }
 
-/// The values of F16 bits 0 … 0xFFFF that are not NaN.
+/// Converts F16 bits (0 … 0xFFFF, not NaN) to floats.
 template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Floats f16_value(Bits bits) {
   const Bits magnitude = bits & 0x7FFF;
   const Bits zero = magnitude & 0;
-  // With the exponent of 0.5 or above, less that 0.5: a subnormal counts units of 2^-24.
+  // A subnormal counts units of 2^-24, the last bit of 0.5: insert it there as the mantissa, then subtract 0.5.
   const Bits subnormal = bits_as<Bits>(bits_as<Floats>(magnitude | 0x3F000000) - 0.5f);
   const Bits normal = (magnitude << 13) + (112 << 23);
   Bits result = magnitude < zero + 0x400 ? subnormal : normal;

@@ -1,5 +1,5 @@
-// Several values at once, one in each lane of a vector. Lanes do not see each other: the results do not depend on how
-// wide a vector is.
+// Processes several values at once, one per vector lane. Lanes are independent, so results do not depend on the vector
+// width.
 #include "tensor/narrow.h"
 
 #include <algorithm>
@@ -29,7 +29,8 @@ template <typename Vector, typename Number>
   return vector;
 }
 
-// Calls body(vector, first) for each `Lanes::count` values; the last ones are followed by zeros.
+// Calls body(vector, first) for each group of as many values as the vector has lanes; the last group is padded with
+// zeros.
 template <typename Vector, typename Number, typename Body>
 [[gnu::always_inline]] inline void for_vectors(const Number* values, std::size_t count, const Body& body) {
   constexpr std::size_t lanes = sizeof(Vector) / sizeof(Number);
@@ -82,11 +83,11 @@ template <std::size_t WIDTH>
       });
 }
 
-// What narrow_facts() tells, of each lane.
+// The facts behind narrow_facts(), per lane.
 template <typename Bits>
 struct Extremes {
-  Bits largest = {};         // magnitude, infinity and NaN included
-  Bits largest_finite = {};  // as the bits of floats are in the order of their magnitudes
+  Bits largest = {};         // bits of the largest magnitude, including infinity and NaN
+  Bits largest_finite = {};  // bits of the largest finite magnitude; bits of floats are ordered like their magnitudes
   Bits below_bf16 = {};
   Bits below_f16 = {};
 };
@@ -101,7 +102,7 @@ template <typename Floats, typename Bits>
   const Bits finite = magnitude & (magnitude < zero + 0x7F800000);
   extremes.largest_finite = finite > extremes.largest_finite ? finite : extremes.largest_finite;
   extremes.below_bf16 |= bits & 0xFFFF & is_number;
-  // Below 2^-14 F16 counts units of 2^-24, which is what the last bit of a sum with 0.5 is worth.
+  // F16 subnormals (below 2^-14) count units of 2^-24. Adding 0.5 rounds to that unit.
   const Floats size = bits_as<Floats>(magnitude);
   const Bits of_units = bits_as<Bits>((size + 0.5f) - 0.5f) ^ magnitude;
   extremes.below_f16 |= (magnitude < zero + 0x38800000 ? of_units : bits & 0x1FFF) & is_number;
@@ -160,13 +161,13 @@ void round_to(TensorType type, std::span<float> values, Instructions instruction
       });
 }
 
-// First brought together: what a vector can load at once is fast.
+// Copies the values together first, because contiguous loads are fast.
 void widen_f16(const std::byte* first, std::size_t stride, std::span<float> out, Instructions instructions) {
   std::array<u16, 256> halves;
   for (std::size_t done = 0; done < out.size(); done += halves.size()) {
     const std::size_t count = std::min(halves.size(), out.size() - done);
     float* const to = out.data() + done;
-    u32 carries = 0;  // bit 15: some are infinite or NaN, whose exponents are all ones
+    u32 carries = 0;  // bit 15 is set if some value is infinite or NaN (all exponent bits set)
     for (std::size_t i = 0; i < count; ++i, first += stride) {
       halves[i] = load<u16>(first);
       carries |= (halves[i] & 0x7C00u) + 0x0400u;

@@ -10,7 +10,7 @@ namespace modelutils {
 bool holds_only_zeros(TensorType type, Bytes blocks) {
   if (!has_decoder(type)) return false;
   const TypeInfo& info = type_info(type);
-  std::array<float, 1024> values;  // of some whole blocks: no type has more than 256 elements in one
+  std::array<float, 1024> values;  // room for several whole blocks: no type has more than 256 elements per block
   const std::size_t most = values.size() / info.block_elements * info.block_bytes;
   while (!blocks.empty()) {
     const Bytes piece = blocks.first(std::min(most, blocks.size()));

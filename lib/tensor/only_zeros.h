@@ -1,4 +1,4 @@
-// Is there anything in a tensor?
+// Detects tensors that contain only zeros.
 #pragma once
 
 #include "base/types.h"
@@ -6,7 +6,8 @@
 
 namespace modelutils {
 
-/// Are all values of these whole blocks 0 (or -0)? Stops at the first that is not. False for types without a decoder.
+/// True if all values of these whole blocks are 0 or -0. Stops at the first other value. False for types without a
+/// decoder.
 bool holds_only_zeros(TensorType type, Bytes blocks);
 
 }  // namespace modelutils

@@ -20,7 +20,8 @@ std::optional<u64> tensor_bytes(TensorType type, std::span<const u64> ne) {
     if (!product || *product > u64{INT64_MAX}) return std::nullopt;
     size = *product;
   }
-  // Elements must be countable as well: types of less than a byte an element hide an overflow.
+  // The element count must not overflow either: with types below one byte per element the size can fit although it
+  // does.
   if (!element_count(ne)) return std::nullopt;
   return size;
 }

@@ -1,4 +1,4 @@
-// Shapes: ne order (ne0 = contiguous dimension first), as in GGUF. safetensors shapes are the reverse.
+// Shapes in ne order, as in GGUF: ne0, the contiguous dimension, is first. safetensors shapes are the reverse.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,23 @@
 
 namespace modelutils {
 
-/// Product of all dimensions, left to right; nothing on overflow, even if a later dimension is 0. 1 for no dimensions.
+/// Product of all dimensions, left to right. Returns nullopt on overflow, even if a later dimension is 0; 1 for no
+/// dimensions.
 std::optional<u64> element_count(std::span<const u64> dims);
 
-/// Bytes of a tensor of shape `ne` (ne0 first): row_bytes(type, ne0) × ne1 × …; nothing if ne0 does not divide into
-/// blocks, the size does not fit into 63 bits or the elements cannot be counted. A tensor without dimensions has one
-/// element. For GGUF; safetensors counts packed_bytes(type, element_count(shape)), see types.h.
+/// Size in bytes of a tensor of shape `ne` (ne0 first): row_bytes(type, ne0) × ne1 × … A tensor without dimensions has
+/// one element. Returns nullopt if ne0 is not a multiple of the block's elements, the size exceeds 63 bits or the
+/// element count overflows. For GGUF; safetensors uses packed_bytes(type, element_count(shape)), see types.h.
 std::optional<u64> tensor_bytes(TensorType type, std::span<const u64> ne);
 
-/// The dimensions the other way round.
+/// The dimensions in reverse order.
 std::vector<u64> reversed(std::span<const u64> dims);
 
-/// Are they the same, missing trailing dimensions being 1? So ggml sees shapes in ne order.
+/// True if the shapes are equal, with missing trailing dimensions taken as 1. ggml compares shapes in ne order like
+/// this.
 bool is_same_shape(std::span<const u64> a, std::span<const u64> b);
 
-/// "4096 × 32000" style text of the dimensions as given; empty for no dimensions.
+/// The given dimensions as "4096 × 32000"; empty for no dimensions.
 std::string shape_text(std::span<const u64> dims);
 void append_shape_text(std::string& out, std::span<const u64> dims);
 

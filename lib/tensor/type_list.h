@@ -1,10 +1,10 @@
-// The one table of element types, as a macro: everything that is said of each is made from it. A new type is a line
-// here, its decoder (block_decoders.h), what can be bad in its blocks (block_check.cc) and its number in the C API's
-// header. Sources: ggml's type table (docs/formats/gguf.md) and the safetensors format (docs/formats/safetensors.md).
+// The single table of element types, as a macro from which all per-type code is generated. A new type needs a line
+// here, a decoder (block_decoders.h), a check of its blocks (block_check.cc) and a number in the C API's header.
+// Sources: ggml's type table (docs/formats/gguf.md) and the safetensors format (docs/formats/safetensors.md).
 #pragma once
 
-// Values below 0x100 are ggml's ids as they stand in GGUF files; the others are dtypes that only safetensors has.
-// Ordered by value. `none`: has no values that a float can hold.
+// Values below 0x100 are ggml's ids as in GGUF files; the others are dtypes that only safetensors has. Ordered by
+// value. The decoder `none` means that the values do not fit a float.
 // clang-format off
 //    name         value  elements  bytes  GGUF safetensors quantized decoder
 #define MU_TENSOR_TYPES(X) \

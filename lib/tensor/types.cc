@@ -20,7 +20,7 @@ static_assert(std::ranges::is_sorted(table, {}, &TypeInfo::type));
 constexpr u16 first_safetensors_only = 0x100;
 constexpr u8 absent = 0xFF;
 
-// Row of the table for each ggml id, for each safetensors-only value.
+// The table's row for each ggml id, and for each safetensors-only value.
 constexpr auto make_rows() {
   std::array<std::array<u8, 64>, 2> rows{};
   for (auto& half : rows) half.fill(absent);
@@ -60,7 +60,7 @@ std::optional<TensorType> type_from_safetensors(std::string_view dtype) {
 }
 
 std::optional<TensorType> type_from_name(std::string_view name) {
-  // Two names differ by case alone in no pair of the table.
+  // Unambiguous: no two names in the table differ only in case.
   const auto found = std::ranges::find_if(table, [&](const TypeInfo& info) {
     return std::ranges::equal(info.name, name, [](char a, char b) { return upper(a) == upper(b); });
   });
@@ -71,14 +71,14 @@ std::optional<TensorType> type_from_name(std::string_view name) {
 std::optional<u64> row_bytes(TensorType type, u64 ne0) {
   const TypeInfo& info = type_info(type);
   const u64 blocks =
-      info.block_elements == 1 ? ne0 : ne0 / info.block_elements;  // a division takes longer than the rest
+      info.block_elements == 1 ? ne0 : ne0 / info.block_elements;  // avoids a division, slower than the rest
   if (blocks * info.block_elements != ne0) return std::nullopt;
   const auto size = checked_mul(blocks, info.block_bytes);
   if (!size || *size > u64{INT64_MAX}) return std::nullopt;
   return size;
 }
 
-// The blocks of the table are the smallest runs of elements that fill whole bytes, so it is the same sum.
+// A type's block is the smallest run of elements that fills whole bytes, so the computation is the same.
 std::optional<u64> packed_bytes(TensorType type, u64 elements) {
   return row_bytes(type, elements);
 }
