@@ -1,4 +1,4 @@
-// Fields of blocks on their way into bytes (docs/formats/blocks.md).
+// Writes the fields of blocks as bytes (docs/formats/blocks.md).
 #pragma once
 
 #include <cstring>
@@ -18,20 +18,20 @@ namespace modelutils::encode {
   put_u16(out + 2, value >> 16);
 }
 
-/// Stores `value` as F16, rounded to nearest even, and returns what was stored.
+/// Stores `value` as F16, rounded to nearest even, and returns the stored value.
 [[gnu::always_inline]] inline float put_half(u8* out, float value) {
   const i32 bits = f16_bits<float>(value);
   put_u16(out, static_cast<u32>(bits));
   return f16_value<float>(bits);
 }
 
-/// 32 codes of four bits: element i in the low nibble of byte i, element 16 + i in its high one.
+/// Stores 32 four-bit codes: element i in the low nibble of byte i, element 16 + i in its high nibble.
 [[gnu::always_inline]] inline void put_nibbles(u8* out, const u8* codes) {
   for (u32 i = 0; i < 16; ++i) out[i] = static_cast<u8>((codes[i] & 15) | codes[i + 16] << 4);
 }
 
-/// The fifth bits of 32 codes as one word: those of eight codes are brought together by a product in which no two terms
-/// meet.
+/// Returns the fifth bits of 32 codes as one word. For each eight codes, one multiplication gathers the bits; no two of
+/// its terms overlap.
 [[gnu::always_inline]] inline u32 fifth_bits(const u8* codes) {
   u32 bits = 0;
   for (u32 run = 0; run < 4; ++run) {
@@ -42,7 +42,8 @@ namespace modelutils::encode {
   return bits;
 }
 
-/// 256 codes of two bits: each half of 128 elements in 32 bytes of four planes; `shift` picks the bits.
+/// Stores 256 two-bit codes: each half of 128 elements as four planes in 32 bytes. `shift` selects the two bits of a
+/// code.
 [[gnu::always_inline]] inline void put_planes_of_two(u8* out, const u8* codes, u32 shift = 0) {
   for (u32 half = 0; half < 2; ++half) {
     const u8* from = codes + 128 * half;
@@ -53,7 +54,7 @@ namespace modelutils::encode {
   }
 }
 
-/// 256 codes' low four bits: 64 elements in 32 bytes, the first 32 in the low nibbles.
+/// Stores the low four bits of 256 codes: 64 elements per 32 bytes, the first 32 in the low nibbles.
 [[gnu::always_inline]] inline void put_planes_of_four(u8* out, const u8* codes) {
   for (u32 part = 0; part < 4; ++part) {
     const u8* from = codes + 64 * part;

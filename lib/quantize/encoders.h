@@ -1,4 +1,4 @@
-// The encoder of each ggml type. Not for other rooms: they call quantize_rows() (quantize.h).
+// The encoder of each ggml type. Internal: other folders call quantize_rows() (quantize.h).
 #pragma once
 
 #include <type_traits>
@@ -8,20 +8,20 @@
 
 namespace modelutils::encode {
 
-/// Rows to encode.
+/// The rows to encode.
 struct Rows {
   const float* values;
-  const float* importance;  ///< one for each element of a row; nullptr: none
-  u8* out;                  ///< whole blocks, any address
+  const float* importance;  ///< one weight per element of a row, or nullptr
+  u8* out;                  ///< whole blocks, at any alignment
   u64 rows;
-  u64 ne0;               ///< elements of a row: a multiple of the block's
-  bool correct = false;  ///< write what the format means where ggml writes something else
+  u64 ne0;               ///< elements per row, a multiple of the block's
+  bool correct = false;  ///< follow the format where ggml's encoder deviates from it
   Instructions instructions = best_instructions();
 };
 using Encoder = void(const Rows& rows);
 
-/// Calls body(values, importance, block) for each block of `elements` elements and `bytes` bytes; importance is nullptr
-/// or that of the block's elements.
+/// Calls body(values, importance, block) for each block of `elements` elements and `bytes` bytes. `importance` points
+/// to the weights of the block's elements, or is nullptr.
 template <typename Body>
 [[gnu::always_inline]] inline void for_each_block(const Rows& rows, u32 elements, u32 bytes, const Body& body) {
   const float* values = rows.values;

@@ -1,5 +1,5 @@
-// MXFP4 and NVFP4: a scale without a search, then for each value the first of the sixteen codes that is nearest. The
-// importance of values makes no difference.
+// MXFP4 and NVFP4: the scale is computed without a search; each value takes the nearest of the sixteen codes, the first
+// if several are equally near. Importance weights are ignored.
 #include <cmath>
 
 #include "quantize/block_bytes.h"
@@ -10,10 +10,10 @@
 namespace modelutils::encode {
 namespace {
 
-// Twice the values of the codes.
+// The values of the codes, doubled.
 constexpr std::array<float, 16> doubled_values = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-// Codes of `count` values, which is a multiple of 8.
+// Computes the codes of `count` values, a multiple of 8.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void nearest_codes(const float* values, u32 count, float d, u8* codes) {
   using L = Lanes<WIDTH>;
@@ -37,21 +37,21 @@ template <std::size_t WIDTH>
   return largest;
 }
 
-// The exponent byte: two below that of the largest magnitude. What is so near to a power of two that its logarithm, as
-// a float, is a whole number counts as that power. Numbers below 2^-125 wrap around.
+// The exponent byte is two less than the exponent of the largest magnitude. If the float logarithm rounds to an
+// integer, that integer counts. Magnitudes below 2^-125 wrap around.
 u8 exponent_byte(float largest) {
   if (!(largest > 0)) return 0;
   const float logarithm = static_cast<float>(std::log2(static_cast<double>(largest)));
   return static_cast<u8>(truncated(std::floor(logarithm) - 2 + 127));
 }
 
-// The UE4M3 byte (4 bits of exponent, 3 of mantissa, no sign) nearest to `value`, at most 448; halves go up.
+// Returns the UE4M3 byte (4 exponent bits, 3 mantissa bits, no sign) nearest to `value`, at most 448; halves round up.
 u8 ue4m3_bits(float value) {
   if (!(value > 0)) return 0;
   const u32 bits = std::bit_cast<u32>(std::min(value, 448.0f));
   const int exponent = static_cast<int>(bits >> 23) - 127 + 7;
   if (exponent <= 0) return static_cast<u8>(std::min(7, truncated(value * 512.0f + 0.5f)));
-  // Exponent and mantissa in one number: what rounds up carries from one to the other.
+  // Exponent and mantissa form one number, so that rounding up carries from the mantissa to the exponent.
   const u32 number = (static_cast<u32>(exponent) << 3 | (bits >> 20 & 7)) + (bits >> 19 & 1);
   return static_cast<u8>(std::min(number, 0x7Eu));
 }

@@ -1,5 +1,5 @@
-// The search of the IQ2 and IQ3 types for one group of 16 or 32 magnitudes: which inverse scale, which grid points.
-// Source: docs/formats/quantize.md, "Grids".
+// The search of the IQ2 and IQ3 types for one group of 16 or 32 magnitudes: finds the inverse scale and the grid
+// points. Source: docs/formats/quantize.md, "Grids".
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 namespace modelutils::encode {
 
-/// table[index & 7] in each lane.
+/// Returns table[index & 7] in each lane.
 [[gnu::always_inline]] inline Lanes<32>::Floats looked_up(Lanes<32>::Floats table, Lanes<32>::Ints index) {
 #if defined(__clang__)
   Lanes<32>::Floats result{};
@@ -21,8 +21,8 @@ namespace modelutils::encode {
 #endif
 }
 
-/// The neighbour of least Σ weight·(scale·value - x)², the first of equal ones; `values` are what the levels stand for.
-/// Sets of SIZE elements with BITS bits a level.
+/// Returns the neighbour with the least Σ weight·(scale·value - x)², the first if several are equal. `values` maps
+/// levels to values. Patterns have SIZE elements with BITS bits per level.
 template <std::size_t WIDTH, u32 SIZE, u32 BITS>
 [[gnu::always_inline]] inline u32 nearest_neighbour(std::span<const u16> neighbours, const float* x,
                                                     const float* weights, float scale, const float (&values)[8]) {
@@ -31,7 +31,7 @@ template <std::size_t WIDTH, u32 SIZE, u32 BITS>
     using Patterns [[gnu::vector_size(16)]] = u16;
     L::Floats levels;
     std::memcpy(&levels, values, sizeof levels);
-    // What each level of each element adds to the sum.
+    // The contribution of each level of each element to the sum.
     L::Floats costs[SIZE];
     for (u32 i = 0; i < SIZE; ++i) {
       const L::Floats diff = scale * levels - x[i];
@@ -84,13 +84,13 @@ template <std::size_t WIDTH, u32 SIZE, u32 BITS>
   }
 }
 
-/// What the levels of IQ2 and IQ3 stand for, by the low three bits at their place in a pattern: with two bits a level,
-/// the third belongs to the next one.
+/// The values of the levels of IQ2 and IQ3, indexed by the low three bits at a level's position in a pattern. With two
+/// bits per level, the third bit belongs to the next level and is ignored.
 template <u32 BITS>
 constexpr float odd_values[8] = {
     1, 3, 5, 7, BITS == 2 ? 1 : 9, BITS == 2 ? 3 : 11, BITS == 2 ? 5 : 13, BITS == 2 ? 7 : 15};
 
-/// How the search goes over inverse scales (base + step·t) / divisor, t from -tries to tries.
+/// The inverse scales to try: (base + step·t) / divisor, for t from -tries to tries.
 struct GridTries {
   float base;
   float step;
@@ -105,17 +105,17 @@ struct GridGroup {
   static constexpr u32 sets = COUNT / SIZE;
   static constexpr u32 mask = (1u << bits) - 1;
 
-  float x[COUNT];  ///< one of a set may be below zero (IQ2_XXS, IQ2_XS, IQ3_XXS)
+  float x[COUNT];  ///< one element per set may be negative (IQ2_XXS, IQ2_XS, IQ3_XXS)
   float weights[COUNT];
-  float roots[COUNT];  ///< of the weights
-  u32 patterns[sets];  ///< the outcome, all on the grid
+  float roots[COUNT];  ///< square roots of the weights
+  u32 patterns[sets];  ///< the result: patterns on the grid
   bool was_on_grid[sets];
 
   [[gnu::always_inline]] void set_roots() {
     for (u32 i = 0; i < COUNT; ++i) roots[i] = std::sqrt(weights[i]);
   }
 
-  /// The pattern of a set at this scale, moved onto the grid.
+  /// Returns a set's pattern at this scale, moved onto the grid.
   [[gnu::always_inline]] u32 pattern_at(const Grid& grid, u32 set, float inverse, float scale) const {
     u32 pattern = 0;
     for (u32 i = 0; i < SIZE; ++i) {
@@ -129,7 +129,8 @@ struct GridGroup {
                                                 odd_values<bits>);
   }
 
-  /// The tries, several at once. Better is what has the larger (Σwmq)² / Σwq²; `scale` stays if none is.
+  /// Tries the scales, several at once, and keeps the one with the largest (Σwmq)² / Σwq². Returns `scale` if none is
+  /// better than zero.
   [[gnu::always_inline]] float try_scales(const Grid& grid, const GridTries& how, float divisor, float scale,
                                           bool on_grid_at_first) {
     using L = Lanes<WIDTH>;
@@ -182,7 +183,8 @@ struct GridGroup {
     return scale;
   }
 
-  /// Once more with the scale found, for the sets that had been off the grid, or for all of them; gives the last scale.
+  /// Recomputes the patterns with the scale found, for the sets that were off the grid or for all sets. Returns the
+  /// refitted scale.
   [[gnu::always_inline]] float refine(const Grid& grid, float scale, bool always, bool all_sets) {
     const bool all_on = std::all_of(was_on_grid, was_on_grid + sets, [](bool on) { return on; });
     if (!(scale > 0) || (all_on && !always)) return scale;
@@ -201,7 +203,7 @@ struct GridGroup {
   }
 };
 
-/// Signs of eight values: bit i of the result is set where value i is below zero; `out` gets the magnitudes.
+/// Returns the signs of eight values: bit i is set if value i is negative. Writes the magnitudes to `out`.
 [[gnu::always_inline]] inline u32 split_signs(const float* values, float* out) {
   u32 signs = 0;
   for (u32 i = 0; i < 8; ++i) {
@@ -212,8 +214,9 @@ struct GridGroup {
   return signs;
 }
 
-/// The same with an even number of signs: of an odd number, the value with the least weight·value² (the first of equal
-/// ones) changes its sign, and its magnitude is negative. Seven bits are kept.
+/// Like split_signs(), but makes the number of negative signs even: if it is odd, the value with the least
+/// weight·value² (the first if several are equal) changes its sign, and its magnitude becomes negative. Returns the
+/// lower seven bits.
 [[gnu::always_inline]] inline u32 split_even_signs(const float* values, const float* weights, float* out) {
   u32 signs = split_signs(values, out);
   if (std::popcount(signs) % 2 != 0) {

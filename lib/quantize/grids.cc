@@ -32,7 +32,7 @@ std::vector<u16> patterns_of(const std::array<std::array<i8, SIZE>, COUNT>& grid
   return patterns;
 }
 
-// Squared distance of two patterns, in units of (2 levels)² / 4: the order is what counts.
+// Squared distance of two patterns, in squared level differences. Only the order of distances matters.
 u32 distance_of(u32 a, u32 b, u32 size, u32 bits) {
   const u32 mask = (1u << bits) - 1;
   u32 sum = 0;

@@ -125,7 +125,7 @@ Status ImportanceMatrix::read_gguf(const gguf::Document& document) {
   return read_entries(document);
 }
 
-// NAME.in_sum2 and NAME.counts, both float32, and NAME.in_sum of files of the second half of 2026.
+// Reads NAME.in_sum2 and NAME.counts, both float32, and NAME.in_sum, which files from the second half of 2026 have.
 Status ImportanceMatrix::read_entries(const gguf::Document& document) {
   const u64 file_size = source_->size().value_or(0);
   const u64 room = file_size < document.data_offset ? 0 : file_size - document.data_offset;
@@ -194,7 +194,7 @@ Status ImportanceMatrix::read_legacy() {
     if (!reader.ok()) return broken(reader, path_, fmt::format("entry {}: the file ends within its values", i + 1));
     MU_TRY(add(std::move(entry)));
   }
-  // What follows need not be there.
+  // The remaining fields are optional.
   const i32 chunks = reader.read<i32>();
   const i32 length = reader.read<i32>();
   if (chunks > 0) chunks_ = static_cast<u64>(chunks);

@@ -1,5 +1,5 @@
-// Importance matrices: for each matrix of a model the squares of what was multiplied with its columns, summed over a
-// calibration text. Both formats of llama-imatrix: GGUF and the older .dat. Source: docs/formats/quantize.md.
+// Importance matrices: for each matrix of a model, the squared inputs of its columns, summed over a calibration text.
+// Reads both formats of llama-imatrix: GGUF and the older .dat. Source: docs/formats/quantize.md.
 #pragma once
 
 #include <memory>
@@ -15,33 +15,34 @@
 
 namespace modelutils::quantize {
 
-/// Do the first bytes of a file look like the older format: the number of tensors, then of each the length of its name
-/// (both i32, little-endian), the name and numbers?
+/// True if a file's first bytes look like the older format: the tensor count, then for each tensor the length of its
+/// name (both i32, little-endian), the name and numbers.
 bool is_legacy_importance(std::string_view head);
-/// Does a GGUF file say that it is an importance matrix (general.type)?
+/// True if a GGUF file declares itself an importance matrix (general.type).
 bool is_importance(const gguf::Document& document);
 
-/// What is known of one tensor. Sums stay in the file until asked for.
+/// The data of one tensor. The sums stay in the file until requested.
 struct ImportanceEntry {
-  std::string name;         ///< of the model's tensor
+  std::string name;         ///< name of the model's tensor
   u64 values = 0;           ///< columns × matrices
   u64 sums_offset = 0;      ///< absolute offset of the sums, float32
-  std::vector<i64> counts;  ///< how often each matrix was used: one for all, or one for each expert
-  u64 record_offset = 0;    ///< absolute offset of what describes it: the info of the sums, or the record of a .dat
-  std::optional<u64> plain_sums_offset = {};  ///< the same of sums of the values themselves, which some files have, too
+  std::vector<i64> counts;  ///< use count of each matrix: one for all, or one per expert
+  u64 record_offset = 0;    ///< absolute offset of the description: the tensor info of the sums, or the record of a
+                            ///< .dat
+  std::optional<u64> plain_sums_offset = {};  ///< offset of the sums of the plain values, which some files also have
 
-  u64 columns() const { return values / counts.size(); }  ///< of one matrix, if each has its count
-  u64 never_used() const;                                 ///< matrices whose count is not positive
+  u64 columns() const { return values / counts.size(); }  ///< columns per matrix, if `counts` has one count per matrix
+  u64 never_used() const;                                 ///< number of matrices whose count is not positive
 };
 
 class ImportanceMatrix {
  public:
-  /// Opens and checks a file of either format; what is not GGUF is taken for a .dat file. Errors: those of opening;
+  /// Opens and checks a file of either format; a file that is not GGUF is read as .dat. Errors: those of opening;
   /// "imatrix-…" (docs/findings.md).
   static Result<std::shared_ptr<const ImportanceMatrix>> open(const std::string& path);
-  /// The same of a file that is open.
+  /// Like open(), for an open file.
   static Result<std::shared_ptr<const ImportanceMatrix>> read(std::shared_ptr<ByteSource> source, std::string path);
-  /// The same of a GGUF file whose header was read.
+  /// Like open(), for a GGUF file whose header has been read.
   static Result<std::shared_ptr<const ImportanceMatrix>> read(std::shared_ptr<ByteSource> source, std::string path,
                                                               const gguf::Document& document);
 
@@ -49,17 +50,17 @@ class ImportanceMatrix {
   const std::shared_ptr<ByteSource>& source() const { return source_; }
   bool is_legacy() const { return is_legacy_; }  ///< a .dat file
   const std::vector<std::string>& datasets() const { return datasets_; }
-  u64 chunks() const { return chunks_; }          ///< 0: the file does not say
-  u64 chunk_size() const { return chunk_size_; }  ///< tokens; 0: the file does not say
+  u64 chunks() const { return chunks_; }          ///< 0 if the file does not state it
+  u64 chunk_size() const { return chunk_size_; }  ///< in tokens; 0 if the file does not state it
   const std::vector<ImportanceEntry>& entries() const { return entries_; }
   /// nullptr if the matrix does not cover this tensor.
   const ImportanceEntry* find(std::string_view name) const;
 
-  /// The sums of squares as they stand. Errors: reading; "imatrix-negative".
+  /// Returns the sums of squares as stored. Errors: read errors; "imatrix-negative".
   Result<std::vector<float>> sums(const ImportanceEntry& entry) const;
-  /// Those of the values themselves; the entry must have them.
+  /// Returns the sums of the plain values; the entry must have them.
   Result<std::vector<float>> plain_sums(const ImportanceEntry& entry) const;
-  /// The weights as a quantiser uses them: sums divided by the count of their matrix, 1 for a matrix that was never
+  /// Returns the weights for a quantiser: the sums divided by their matrix's count, or 1 for a matrix that was never
   /// used. Errors: those of sums(); "imatrix-not-finite".
   Result<std::vector<float>> weights(const ImportanceEntry& entry) const;
 

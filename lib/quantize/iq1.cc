@@ -1,5 +1,5 @@
-// IQ1_S and IQ1_M: three levels, moved up or down by an eighth. The sorted values of a group are cut in two places in
-// every way there is; then sets off the grid take a neighbour.
+// IQ1_S and IQ1_M: three levels, shifted up or down by an eighth. Tries every way to cut a group's sorted values in two
+// places; sets off the grid then move to a neighbour.
 #include <numeric>
 
 #include "quantize/block_bytes.h"
@@ -10,16 +10,17 @@ namespace modelutils::encode {
 namespace {
 
 constexpr float eighth = 0.125f;
-// The levels of both shifts; the last five are never asked for but by the third bit of a 2-bit pattern.
+// The levels for both shifts, indexed by the low three bits at a level's position in a pattern. The third bit belongs
+// to the next level, so the entries repeat.
 constexpr float up[8] = {-1 + eighth, eighth, 1 + eighth, 0, -1 + eighth, eighth, 1 + eighth, 0};
 constexpr float down[8] = {-1 - eighth, -eighth, 1 - eighth, 0, -1 - eighth, -eighth, 1 - eighth, 0};
 
-// The best cuts of a group and what they mean.
+// The best cuts of a group, with their scale and shifts.
 struct Cuts {
   float score = -FLT_MAX;
   float scale = 0;
   u32 first = 0, second = 0;
-  int shifts = -1;  // which of the candidates' shifts; -1: no cut gives anything
+  int shifts = -1;  // index of the shifts in the candidates; -1 if no cut is usable
 
   [[gnu::always_inline]] void offer(float sum_qx, float sum_q2, u32 i1, u32 i2, int which) {
     if (!(sum_q2 > 0 && sum_qx * sum_qx > score * sum_q2)) return;
@@ -31,8 +32,8 @@ struct Cuts {
   }
 };
 
-// Offers every pair of cuts i1 ≤ i2 in order: candidates(i1, i2, numerators, denominators) computes those of the lanes'
-// i2 for CHOICES shifts.
+// Tries every pair of cuts i1 ≤ i2 in order. candidates(i1, i2, numerators, denominators) computes, for CHOICES shifts,
+// the values for the lanes' i2.
 template <std::size_t WIDTH, u32 COUNT, u32 CHOICES, typename Candidates>
 [[gnu::always_inline]] inline Cuts best_cuts(const Candidates& candidates) {
   using L = Lanes<WIDTH>;
@@ -52,7 +53,7 @@ template <std::size_t WIDTH, u32 COUNT, u32 CHOICES, typename Candidates>
   return best;
 }
 
-// The order of the values, equal ones as they stand.
+// Sorts the values' indexes; stable.
 template <u32 COUNT>
 [[gnu::always_inline]] inline void sort_values(const float* x, u8 (&order)[COUNT]) {
   for (u32 i = 0; i < COUNT; ++i) {
@@ -62,7 +63,7 @@ template <u32 COUNT>
   }
 }
 
-// Patterns of the sets for these cuts; turned round if the scale is negative.
+// Computes the sets' patterns for these cuts; reverses the levels if the scale is negative.
 template <u32 COUNT>
 [[gnu::always_inline]] inline void cut_patterns(const Cuts& cuts, const u8 (&order)[COUNT], u32* patterns) {
   std::fill_n(patterns, COUNT / 8, 0u);
@@ -72,7 +73,7 @@ template <u32 COUNT>
   }
 }
 
-// Moves the sets onto the grid, and fits the scale again if one was off it. `levels`: those of each set.
+// Moves the sets onto the grid; refits the scale if a set was off it. `levels` has the levels of each set.
 template <std::size_t WIDTH, u32 SETS>
 [[gnu::always_inline]] inline float move_onto_grid(const Grid& grid, const float* x, const float* weights, float scale,
                                                    const float (*const (&levels)[SETS])[8], u32* patterns) {
@@ -119,7 +120,7 @@ template <std::size_t WIDTH>
     if (largest_in(x, count) < 1e-12f) continue;
     u8 order[count];
     sort_values(x, order);
-    // Sums up to each cut; room for a vector that begins at the last one.
+    // Sums up to each cut, padded so that a vector can be loaded at the last one.
     float sum_x[count + 9] = {};
     float sum_w[count + 9] = {};
     for (u32 i = 0; i < count; ++i) {
@@ -161,7 +162,7 @@ template <std::size_t WIDTH>
   }
 }
 
-// The shifts of the two sets of a group of IQ1_M.
+// Returns the levels of set 0 or 1 of an IQ1_M group with these shifts.
 [[gnu::always_inline]] inline const float (*levels_of_set(int shifts, u32 set))[8] {
   const bool is_down = set == 0 ? shifts >= 2 : shifts % 2 != 0;
   return is_down ? &down : &up;
@@ -182,7 +183,7 @@ template <std::size_t WIDTH>
   }
   float scales[16];
   int shifts[16] = {};
-  // Index 0, eight times -1, is what groups keep for which there is nothing to choose.
+  // Groups without a choice keep index 0, which is eight times -1.
   u32 patterns[32] = {};
   float largest = 0;
   for (u32 g = 0; g < 16; ++g) {
@@ -192,7 +193,7 @@ template <std::size_t WIDTH>
     if (largest_in(x, count) < 1e-7f) continue;
     u8 order[count];
     sort_values(x, order);
-    // Sums up to each cut of what belongs to the first set and to the second.
+    // Sums up to each cut, separately for the elements of the first and the second set.
     float sum_x[2][count + 9] = {};
     float sum_w[2][count + 9] = {};
     for (u32 i = 0; i < count; ++i) {
@@ -205,7 +206,7 @@ template <std::size_t WIDTH>
     }
     const Cuts cuts =
         best_cuts<WIDTH, count, 4>([&](u32 i1, u32 i2, Floats * qx, Floats * q2) __attribute__((always_inline)) {
-          Floats half_qx[2][2], half_q2[2][2];  // of each half, up and down
+          Floats half_qx[2][2], half_q2[2][2];  // by half; shifted up, shifted down
           for (u32 half = 0; half < 2; ++half) {
             Floats x2, w2;
             std::memcpy(&x2, sum_x[half] + i2, sizeof x2);

@@ -50,7 +50,7 @@ template <std::size_t WIDTH>
   }
 }
 
-// Puts the codes of sixteen scales as nibbles.
+// Stores the codes of sixteen scales as nibbles.
 [[gnu::always_inline]] inline void put_scale_codes(const float* scales, float d, u8* out) {
   const float inverse = 1 / d;
   for (u32 k = 0; k < 8; ++k) {

@@ -46,8 +46,8 @@ template <std::size_t WIDTH>
   for (u32 g = 0; g < 8; ++g) put_u32(out + 66 + 4 * g, words[g] | scale_code(inverse, scales[g], 15) << 28);
 }
 
-// ggml writes the indexes and signs of a group behind those of the last group that is not all zero, also where a zero
-// group lies between them; `correct` puts them where the decoder looks.
+// ggml stores the indexes and signs of groups that are not all zero without gaps, so that those after a zero group are
+// misplaced. `correct` stores them where the decoder reads them.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void encode_iq3_s(const float* values, const float* importance, const Grid& grid,
                                                 bool correct, u8* out) {

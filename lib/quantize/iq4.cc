@@ -1,5 +1,5 @@
-// IQ4_NL and IQ4_XS: 16 levels at uneven distances. 15 tries for the scale of each group of 32 (one a lane), and for
-// IQ4_XS six bits of each scale.
+// IQ4_NL and IQ4_XS: 16 unevenly spaced levels. Tries 15 scales for each group of 32, with one group per lane; IQ4_XS
+// then rounds each scale to six bits.
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/searches.h"
@@ -10,14 +10,14 @@ namespace {
 
 constexpr u32 group_size = 32;
 
-// Half-way between two levels: what is at it or above belongs to the upper one.
+// The midpoints between levels; a value at or above one belongs to the upper level.
 const std::array<float, 15> between_levels = [] {
   std::array<float, 15> borders{};
   for (u32 i = 0; i < 15; ++i) borders[i] = 0.5f * static_cast<float>(iq4nl_values[i] + iq4nl_values[i + 1]);
   return borders;
 }();
 
-// The value of the level nearest to x; of NaN the last one.
+// Returns the level value nearest to x; the last one for NaN.
 template <typename Floats>
 [[gnu::always_inline]] inline Floats nearest_value(Floats x) {
   Floats value = Floats{} + static_cast<float>(iq4nl_values[0]);
@@ -31,7 +31,7 @@ template <typename Floats>
 template <typename Floats, typename Ints = IntsOf<Floats>>
 [[gnu::always_inline]] inline Ints nearest_level(Floats x) {
   Ints level{};
-  // A comparison that holds is -1.
+  // A true comparison is -1 in a vector.
   for (u32 i = 0; i < 15; ++i) level += 1 + (x < Floats{} + between_levels[i]);
   return level;
 }
@@ -66,7 +66,7 @@ template <typename Floats, typename Ints = IntsOf<Floats>>
   return is_zero ? none : scale;
 }
 
-// Levels of each group in its lane, at the scale that was stored.
+// Computes the levels of each lane's group with the scale as stored.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void put_levels(const Turned<WIDTH, group_size>& x, typename Lanes<WIDTH>::Floats scale,
                                               u32 groups, u8 (*codes)[group_size]) {
@@ -79,7 +79,7 @@ template <std::size_t WIDTH>
   }
 }
 
-// Values of some groups in lanes and their weights: importance × √(spread + x²), or x².
+// Several groups in lanes, and their weights: importance × √(spread + x²), or x².
 template <std::size_t WIDTH>
 struct Groups {
   Turned<WIDTH, group_size> x, weights;

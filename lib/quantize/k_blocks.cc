@@ -1,5 +1,5 @@
-// K blocks (docs/formats/quantize.md): a search for each sub-block, one a lane, then 4-, 6- or 8-bit scales of them,
-// then the levels once more with the scales as stored. Where a scale as stored is 0, the search's levels stay.
+// K blocks (docs/formats/quantize.md): searches a scale for each sub-block, one per lane, rounds the scales to 4, 6 or
+// 8 bits, and recomputes the levels with the stored scales. Where a stored scale is 0, the levels of the search stay.
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/searches.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr u32 block_elements = 256;
 
-// The sub-blocks of a block: values and levels turned into lanes, and what the search found.
+// The sub-blocks of a block: transposed values and levels, and the results of the search.
 template <std::size_t WIDTH, u32 SIZE>
 struct SubBlocks {
   using L = Lanes<WIDTH>;
@@ -33,14 +33,14 @@ struct SubBlocks {
     std::memcpy(mins + vector * L::count, &found.min, sizeof found.min);
   }
 
-  // Weights of `vector`'s sub-blocks, and their sums.
+  // Sums the weights of each sub-block in vector `vector`.
   [[gnu::always_inline]] void sum_weights(u32 vector, const Turned<WIDTH, SIZE>& weights) {
     Floats sum{};
     for (u32 i = 0; i < SIZE; ++i) sum += weights.at[i];
     std::memcpy(weight_sums + vector * L::count, &sum, sizeof sum);
   }
 
-  // The levels again, with the scales and minimums as stored, in the order of the elements.
+  // Recomputes the levels with the stored scales and minimums, in element order.
   [[gnu::always_inline]] void level(const float* stored_scales, const float* stored_mins, int low, int high, int bias,
                                     u8* out) {
     for (u32 v = 0; v < vectors; ++v) {
@@ -61,7 +61,7 @@ struct SubBlocks {
   }
 };
 
-// Calls search(sub-blocks, vector, weights) for each vector of sub-blocks; `weights` are importance × √(spread + x²).
+// Calls search(sub-blocks, vector, weights) for each vector of sub-blocks. `weights` are importance × √(spread + x²).
 template <std::size_t WIDTH, u32 SIZE, typename Search>
 [[gnu::always_inline]] inline void for_weighted(const float* values, const float* importance, float spread,
                                                 SubBlocks<WIDTH, SIZE>& blocks, const Search& search) {
@@ -172,7 +172,8 @@ template <std::size_t WIDTH>
   put_planes_of_two(out + 32, codes);
 }
 
-// What Q4_K and Q5_K have in common: d, dmin and eight pairs of 6 bits in the first 16 bytes, levels up to `top`.
+// The common part of Q4_K and Q5_K: stores d, dmin and eight pairs of 6-bit numbers in the first 16 bytes, and computes
+// levels 0 … top.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void encode_scales_and_mins(const float* values, const float* importance, int top,
                                                           float first, int tries, u8* out, u8* codes) {

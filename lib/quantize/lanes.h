@@ -1,5 +1,5 @@
-// Vectors of float32 and int32 for the encoders. One lane works on one sub-block, or on one try: each lane does the
-// same operations in the same order as a plain loop would, so the bytes do not depend on the width of a vector.
+// Vectors of float32 and int32 for the encoders. One lane handles one sub-block or one candidate. Each lane performs
+// the operations of a scalar loop in the same order, so the output does not depend on the vector width.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Lanes {
   using Codes [[gnu::vector_size(WIDTH / 4)]] = u8;
 };
 
-/// Does a comparison hold in any lane?
+/// True if the comparison `mask` holds in any lane.
 template <typename Ints>
 [[gnu::always_inline]] inline bool any_lane(Ints mask) {
   u64 parts[sizeof(Ints) / 8];
@@ -32,7 +32,8 @@ template <typename Ints>
   return any != 0;
 }
 
-/// One number of all lanes: `pick` chooses of two, vectors or numbers, in whatever order.
+/// Reduces all lanes to one number. `pick` selects one of two vectors or numbers; the order of the reduction is
+/// unspecified.
 template <typename Floats, typename Pick>
 [[gnu::always_inline]] inline float of_all_lanes(Floats lanes, Pick pick) {
   if constexpr (sizeof(Floats) > 4 * sizeof(float)) {
@@ -45,7 +46,7 @@ template <typename Floats, typename Pick>
   }
 }
 
-/// Lane i of the result is of_all_lanes(vectors[i]): they are put together by pairs, turned as they are reduced.
+/// Lane i of the result is of_all_lanes(vectors[i]). Reduces pairs of vectors while transposing them.
 template <std::size_t WIDTH, typename Pick>
 [[gnu::always_inline]] inline typename Lanes<WIDTH>::Floats of_all_lanes_of(
     const typename Lanes<WIDTH>::Floats (&vectors)[Lanes<WIDTH>::count], Pick pick) {
@@ -84,7 +85,7 @@ template <std::size_t WIDTH>
   std::memcpy(out, &codes, sizeof codes);
 }
 
-/// The values of `count` runs of `SIZE` elements, turned so that each vector holds the same element of every run.
+/// Several runs of SIZE elements, transposed: each vector holds the same element of every run.
 template <std::size_t WIDTH, u32 SIZE>
 struct Turned {
   typename Lanes<WIDTH>::Floats at[SIZE];
@@ -98,8 +99,8 @@ template <typename Floats>
   return bits_as<Floats>(bits_as<IntsOf<Floats>>(values) & 0x7FFFFFFF);
 }
 
-/// Nearest integer by adding 1.5 × 2^23 and keeping the low 23 bits: ties to even, and for |value| > 2^22 what is left
-/// of the number after wrapping, as ggml has it.
+/// Nearest integer, by adding 1.5 × 2^23 and keeping the low 23 bits: ties to even. For |value| > 2^22 the result
+/// wraps, as in ggml.
 template <typename Floats>
 [[gnu::always_inline]] inline IntsOf<Floats> nearest(Floats value) {
   const Floats shifted = value + 12582912.0f;
@@ -123,7 +124,7 @@ requires(!std::is_arithmetic_v<Ints>) [[gnu::always_inline]] inline auto as_floa
   return __builtin_convertvector(values, Floats);
 }
 
-/// Truncated towards zero; what an int32 does not hold (NaN, too) is -2^31, as x86-64 has it.
+/// Truncates towards zero. Returns -2^31 for NaN and for values outside int32, as on x86-64.
 [[gnu::always_inline]] inline i32 truncated(float value) {
   const bool fits = value > -2147483648.0f && value < 2147483648.0f;
   return fits ? static_cast<i32>(value) : std::numeric_limits<i32>::min();
@@ -136,13 +137,13 @@ template <typename Floats, typename Ints = IntsOf<Floats>>
   return fits ? whole : Ints{} + std::numeric_limits<i32>::min();
 }
 
-/// The same of values that are known to fit, as scaled values are unless their scale is infinite.
+/// The same for values that may be known to fit (`all_fit`), as scaled values do unless their scale is infinite.
 template <typename Floats, typename Ints = IntsOf<Floats>>
 [[gnu::always_inline]] inline Ints truncated_lanes(Floats values, bool all_fit) {
   return all_fit ? __builtin_convertvector(values, Ints) : truncated_lanes(values);
 }
 
-/// Nearest integer, halves away from zero, as roundf has it; out of an int32's range as truncated().
+/// Nearest integer, halves away from zero, like roundf; outside int32 like truncated().
 [[gnu::always_inline]] inline i32 rounded(float value) {
   const i32 whole = truncated(value);
   if (whole == std::numeric_limits<i32>::min()) return whole;
@@ -153,13 +154,13 @@ template <typename Floats, typename Ints = IntsOf<Floats>>
 [[gnu::always_inline]] inline Ints rounded_lanes(Floats values) {
   const Ints whole = truncated_lanes(values);
   const Floats rest = values - as_float(whole);
-  // A comparison that holds is -1.
+  // A true comparison is -1 in a vector.
   const Ints step = (rest <= Floats{} - 0.5f) - (rest >= Floats{} + 0.5f);
   return whole == Ints{} + std::numeric_limits<i32>::min() ? whole : whole + step;
 }
 
-/// One element of each of the runs that begin at `first` and every `stride` elements after it. Runs that do not exist
-/// (from `runs` on) repeat the first one.
+/// Transposes `runs` runs of SIZE elements, which begin `stride` elements apart starting at `first`. Missing runs (from
+/// `runs` on) repeat the first one.
 template <std::size_t WIDTH, u32 SIZE>
 [[gnu::always_inline]] inline void turn(const float* first, u32 stride, u32 runs, Turned<WIDTH, SIZE>& out) {
   constexpr u32 count = Lanes<WIDTH>::count;
@@ -175,7 +176,7 @@ template <std::size_t WIDTH, u32 SIZE>
   }
 }
 
-/// Σ value², from the first element to the last.
+/// Σ value², summed in order.
 [[gnu::always_inline]] inline float sum_of_squares(const float* values, std::size_t count) {
   float sum = 0;
   for (std::size_t i = 0; i < count; ++i) sum += values[i] * values[i];

@@ -18,7 +18,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Small, or too delicate for blocks. Parts of names.
+// Parts of the names of tensors that are small, or too sensitive for block types.
 constexpr std::array<std::string_view, 35> untouched_parts = {
     "_norm.weight",
     "ffn_gate_inp.weight",
@@ -67,14 +67,14 @@ constexpr RolePart role_parts[] = {
     {"ffn_up", Role::ffn_up},         {"ffn_gate", Role::ffn_gate},      {"ffn_down", Role::ffn_down},
 };
 
-// Trailing dimensions of 1 do not count.
+// The dimension count without trailing dimensions of 1.
 std::size_t dimensions(std::span<const u64> ne) {
   std::size_t count = ne.size();
   while (count > 1 && ne[count - 1] == 1) --count;
   return count;
 }
 
-// The number in "blk.N." at the beginning of a name.
+// Returns the number in the prefix "blk.N." of a name, or nullopt.
 std::optional<u64> layer_of(std::string_view name) {
   constexpr std::string_view prefix = "blk.";
   if (!name.starts_with(prefix)) return std::nullopt;
@@ -85,7 +85,7 @@ std::optional<u64> layer_of(std::string_view name) {
   return layer;
 }
 
-// The first and the last eighth of n, and every third between.
+// True in the first and the last eighth of n, and for every third in between.
 bool gets_more(u64 l, u64 n) {
   return l < n / 8 || l >= 7 * n / 8 || (l - n / 8) % 3 == 2;
 }
@@ -129,7 +129,7 @@ class Chooser {
     if (mix_.type == TensorType::MXFP4) return of_experts(tensor, role);
     const u64 number = number_of(role, tensor.name);
     TensorType type = mix_.type;
-    // For keys of eight experts, what comes below comes instead of the rules.
+    // With eight experts, more_for_values() decides for keys instead of the rules.
     if (!(role == Role::key && model_.experts == 8 && !mix_.is_low)) {
       for (const MixRule& rule : mix_.rules) {
         if (rule.role == role && holds(rule, number)) {
@@ -141,7 +141,7 @@ class Chooser {
     return mix_.is_low ? type : more_for_values(role, type);
   }
 
-  // 80 layers share little V; with eight experts attention costs little.
+  // "70B" models have small V matrices; with eight experts, attention is a small part of the model. Both get more bits.
   TensorType more_for_values(Role role, TensorType type) const {
     if (role == Role::value && has_small_values(model_) && (type == TensorType::Q3_K || type == TensorType::Q4_K)) {
       type = TensorType::Q5_K;
@@ -157,14 +157,15 @@ class Chooser {
     return mix_.type == TensorType::Q8_0 ? TensorType::Q8_0 : TensorType::Q6_K;
   }
 
-  // MXFP4_MOE: stacks of experts.
+  // MXFP4_MOE quantises the stacks of experts.
   TensorType of_experts(const MixTensor& tensor, Role role) const {
     const bool is_ffn = role == Role::ffn_up || role == Role::ffn_gate || role == Role::ffn_down;
     const bool stacked = tensor.ne.size() > 2 && tensor.ne[2] > 1;
     return stacked && (is_ffn || !has_other_stacks(model_)) ? TensorType::MXFP4 : TensorType::Q8_0;
   }
 
-  // The number that rules for this role look at: of V tensors so far, or the layer of FFN tensors. Counts on.
+  // Returns the number that this role's rules depend on, and advances the counter: V tensors so far, or the layer of
+  // FFN tensors.
   u64 number_of(Role role, std::string_view name) {
     u64* counter = role == Role::value      ? &values_so_far_
                    : role == Role::ffn_down ? &downs_so_far_
@@ -251,7 +252,7 @@ std::vector<std::size_t> mix_order(std::span<const std::string_view> names) {
   layers.reserve(names.size());
   for (const std::string_view name : names) layers.push_back(layer_of(name));
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    // No layer comes before the first.
+    // nullopt sorts before layer 0.
     return layers[a] != layers[b] ? layers[a] < layers[b] : names[a] < names[b];
   });
   return order;

@@ -1,5 +1,5 @@
-// The mixes of llama-quantize: which tensor gets which type. The rules are one table (mix_table.cc); the order in which
-// tensors are counted, and what happens where a row does not fit a type's blocks, is here. Source:
+// The mixes of llama-quantize, which choose each tensor's type. The rules are a table (mix_table.cc); this file has the
+// counting order of tensors and the fallback for rows that do not fit a type's blocks. Source:
 // docs/formats/quantize.md, "Mixes".
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace modelutils::quantize {
 
-/// What a tensor does in a model, as far as mixes look at it.
+/// A tensor's function in a model, as far as mixes distinguish it.
 enum class Role : u8 { output, embedding, value, key, query, attention_output, ffn_up, ffn_gate, ffn_down, other };
 
-/// By its name; V is what holds values alone or with others.
+/// Determined by the name. `value` includes matrices that hold V together with others, such as QKV.
 Role role_of(std::string_view name);
 
-/// When a rule of a mix holds. l: the layer, L: all layers, i: number of the V tensor, N: all of them, c: ffn_down
-/// tensors so far, G: heads for each key-value head, E: experts.
+/// The condition of a mix rule. l: the layer, L: layer count, i: number of the V tensor, N: count of V tensors, c:
+/// ffn_down tensors so far, G: heads per key-value head, E: expert count.
 enum class When : u8 {
   always,
   first_two,          ///< i < 2
@@ -29,17 +29,17 @@ enum class When : u8 {
   more_values,        ///< more(i, N)
   eighth,             ///< l < L/8
   sixteenth,          ///< l < L/16
-  more,               ///< more(l, L): the first and the last eighth, and every third between
+  more,               ///< more(l, L): the first and the last eighth, and every third in between
   middle,             ///< L/8 ≤ l < 7·L/8
-  eighth_counted,     ///< c < L/8, with experts, too
+  eighth_counted,     ///< c < L/8, also with experts
   shared_heads,       ///< G ≥ 4
   shared_or_experts,  ///< G ≥ 4 or E ≥ 4
   eight_experts,      ///< E = 8
   eight_and_more,     ///< E = 8 and more(l, L)
 };
 
-/// A rule's other conditions.
-enum class Matrix : u8 { any, given, missing };  ///< an importance matrix
+/// The other conditions of a rule.
+enum class Matrix : u8 { any, given, missing };  ///< whether an importance matrix is given
 enum class Family : u8 { any, falcon, not_falcon };
 
 struct MixRule {
@@ -53,36 +53,37 @@ struct MixRule {
 struct Mix {
   std::string_view name;           ///< "Q4_K_M"
   u32 file_type;                   ///< general.file_type
-  TensorType type;                 ///< of what no rule is about
-  std::span<const MixRule> rules;  ///< the first that holds decides
-  bool is_low = false;             ///< IQ1_*, IQ2_*: no further rules for large models and experts
+  TensorType type;                 ///< for tensors without a matching rule
+  std::span<const MixRule> rules;  ///< the first matching rule decides
+  bool is_low = false;             ///< IQ1_*, IQ2_*: no special handling of large models and experts
   bool output_q5 = false;          ///< output.weight is Q5_K, not Q6_K
 };
 
-/// All mixes by their numbers.
+/// All mixes, ordered by number.
 std::span<const Mix> all_mixes();
 
-/// By name in any case, "Q3_K", "Q4_K" and "Q5_K" being the _M ones and "MXFP4" MXFP4_MOE; nullptr for others.
+/// Finds a mix by name, ignoring case. "Q3_K", "Q4_K" and "Q5_K" mean the _M mixes, "MXFP4" means MXFP4_MOE. Returns
+/// nullptr for unknown names.
 const Mix* mix_from_name(std::string_view name);
-/// By general.file_type.
+/// Finds a mix by general.file_type; nullptr if there is none.
 const Mix* mix_of_file_type(u64 code);
 
-/// What a mix needs to know of the model.
+/// The model properties that mixes depend on.
 struct MixModel {
   std::string architecture;
   u64 layers = 0;    ///< block_count
-  u64 heads = 0;     ///< of layer 0
-  u64 kv_heads = 0;  ///< of layer 0
+  u64 heads = 0;     ///< head count of layer 0
+  u64 kv_heads = 0;  ///< key-value head count of layer 0
   u64 experts = 0;   ///< expert_count
 };
 
 struct MixTensor {
   std::string_view name;
   std::span<const u64> ne;
-  TensorType type;  ///< that it has
+  TensorType type;  ///< current type
 };
 
-/// A type for all tensors that a pattern selects.
+/// Assigns a type to all tensors whose name matches a pattern.
 struct TypeOverride {
   std::string pattern;
   TensorType type;
@@ -90,41 +91,42 @@ struct TypeOverride {
 
 struct MixOptions {
   const Mix* mix = nullptr;
-  bool pure = false;                             ///< the mix's default type for everything that may be touched
-  bool has_importance = false;                   ///< a matrix was given, whatever it covers
-  std::span<const TypeOverride> overrides = {};  ///< the first that selects a tensor decides, before the mix
+  bool pure = false;                             ///< use the mix's default type for every tensor that may change
+  bool has_importance = false;                   ///< an importance matrix was given, whichever tensors it covers
+  std::span<const TypeOverride> overrides = {};  ///< take precedence over the mix; the first matching pattern decides
 };
 
-/// What was chosen for a tensor, and why.
+/// The type chosen for a tensor, and the reason.
 struct MixChoice {
   TensorType type;
-  bool touched = false;     ///< the tensor may get another type at all
-  bool overridden = false;  ///< by a pattern
-  bool fell_back = false;   ///< its rows do not fit the type that it should have had
+  bool touched = false;     ///< the tensor may change its type at all
+  bool overridden = false;  ///< chosen by a pattern
+  bool fell_back = false;   ///< a fallback, because its rows do not fit the type that the mix chose
 };
 
-// Architectures that the rules name (mix_table.cc).
+// Predicates of architectures that have their own rules (mix_table.cc).
 bool is_falcon(const MixModel& model);
-/// Are V matrices so small that they get more bits: "70B" models?
+/// True for "70B" models, whose V matrices are small and get more bits.
 bool has_small_values(const MixModel& model);
-/// Does attention have stacks of matrices as well as the experts?
+/// True if attention has stacks of matrices in addition to the experts.
 bool has_other_stacks(const MixModel& model);
 
-/// May a mix give this tensor another type: at least two dimensions, and not one of the small or delicate ones?
+/// True if a mix may change this tensor's type: it has at least two dimensions and is not one of the small or sensitive
+/// tensors.
 bool may_quantize(const MixTensor& tensor);
 
-/// Does llama-quantize refuse to give this tensor its type without importance weights?
+/// True if llama-quantize refuses to give this tensor its type without importance weights.
 bool mix_needs_importance(std::string_view name, TensorType type, const Mix& mix);
 
-/// The order in which llama-quantize counts and writes tensors: those outside of layers first, then by layer, by name
-/// within. Indexes into `names`.
+/// Returns the order in which llama-quantize counts and writes tensors, as indexes into `names`: tensors outside layers
+/// first, then by layer, and by name within a layer.
 std::vector<std::size_t> mix_order(std::span<const std::string_view> names);
 
-/// The next type whose blocks fit a row of ne0 elements, as llama-quantize falls back: `type` itself if it fits.
-/// Error "quantize-no-fallback": Q1_0 has none.
+/// Returns the next type whose blocks fit a row of ne0 elements, following llama-quantize's fallbacks; `type` itself if
+/// it fits. Error: "quantize-no-fallback" (Q1_0 has none).
 Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name);
 
-/// The types of all tensors, in the order given. Errors: "quantize-no-fallback".
+/// Chooses the types of all tensors, in the order given. Error: "quantize-no-fallback".
 Result<std::vector<MixChoice>> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
                                             const MixOptions& options);
 

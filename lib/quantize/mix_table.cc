@@ -1,4 +1,4 @@
-// The rules of every mix, and nothing else. Source: docs/formats/quantize.md, "Mixes".
+// The rules of every mix. Source: docs/formats/quantize.md, "Mixes".
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -150,7 +150,7 @@ constexpr std::array mixes = {
     Mix{"Q2_0", 41, Q2_0, ternary_rules},
 };
 
-// Other names of mixes, as llama-quantize has them.
+// llama-quantize's aliases for mixes.
 struct Alias {
   std::string_view alias;
   std::string_view name;
@@ -176,7 +176,7 @@ bool is_falcon(const MixModel& model) {
 }
 
 bool has_small_values(const MixModel& model) {
-  // Of llama, only those that share heads and have no eight experts.
+  // Models of architecture llama count only if they share key-value heads and do not have eight experts.
   if (model.architecture == "llama" && (model.heads == model.kv_heads || model.experts == 8)) return false;
   return std::any_of(std::begin(large_models), std::end(large_models), [&](const LargeModel& large) {
     return model.architecture == large.architecture && model.layers == large.layers;

@@ -12,7 +12,7 @@ namespace {
 
 struct EncoderRow {
   TensorType type;
-  encode::Encoder* plain;     // nullptr: not without importance
+  encode::Encoder* plain;     // without importance; nullptr if it needs importance
   encode::Encoder* weighted;  // with importance
 };
 

@@ -4,7 +4,7 @@ namespace modelutils::encode {
 
 namespace {
 
-// The inverse scale of the nine that leaves the least error.
+// Returns the one of nine inverse scales with the least error.
 float best_inverse(const float* x, const float* weights, u32 count, float max, int top) {
   const auto error_of = [&](float inverse, int limit) {
     const float scale = 1 / inverse;
@@ -16,7 +16,7 @@ float best_inverse(const float* x, const float* weights, u32 count, float max, i
     return error;
   };
   float best = as_float(top) / max;
-  // The first one's levels fill a byte, and have no other limit.
+  // For the first candidate, ggml stores the level in a byte instead of limiting it to `top`.
   const float scale = 1 / best;
   float least = 0;
   for (u32 i = 0; i < count; ++i) {

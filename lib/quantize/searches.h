@@ -1,5 +1,5 @@
-// The searches for scales that the block types share (docs/formats/quantize.md): each lane of the vectors is a
-// sub-block of its own. No outcome depends on how many lanes there are.
+// Searches for scales shared by several block types (docs/formats/quantize.md). Each vector lane is a separate
+// sub-block; results do not depend on the number of lanes.
 #pragma once
 
 #include "quantize/lanes.h"
@@ -9,7 +9,7 @@ namespace modelutils::encode {
 /// Magnitudes below this are treated as zero by most searches.
 constexpr float negligible = 1e-15f;
 
-/// The value of the largest magnitude, with its sign; the first of equal magnitudes.
+/// The value with the largest magnitude, with its sign; the first if magnitudes are equal.
 template <typename Floats>
 struct Largest {
   Floats value;
@@ -26,16 +26,16 @@ template <u32 SIZE, typename Floats>
   return largest;
 }
 
-/// A scale for levels -limit … limit - 1: tries inverse scales -(limit + 0.1·t) / largest for t from -9 to 9 and keeps
-/// the one with the largest (Σwxl)² / Σwl². Levels are stored with `limit` added; a sub-block of zeros has scale 0 and
-/// level 0.
+/// Finds a scale for levels -limit … limit - 1: tries inverse scales -(limit + 0.1·t) / largest for t from -9 to 9 and
+/// keeps the one with the largest (Σwxl)² / Σwl². Stores levels with `limit` added. A sub-block of zeros gets scale 0
+/// and level 0.
 template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
 [[gnu::always_inline]] inline Floats search_scale(const Floats* x, const Floats* weights, int limit, Ints* levels) {
   const Largest<Floats> largest = largest_of<SIZE>(x);
   const Ints is_zero = largest.magnitude < negligible;
   const Floats none{};
   const float float_limit = as_float(limit);
-  // A zero sub-block would divide by zero: any other number does, since nothing of it is kept.
+  // Avoids a division by zero for a zero sub-block, whose result is discarded.
   const Floats divisor = is_zero ? none + 1.0f : largest.value;
 
   const auto sums = [&](Floats inverse, Floats & sum_xl, Floats & sum_l2) __attribute__((always_inline)) {
@@ -68,23 +68,23 @@ template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
   return is_zero ? none : scale;
 }
 
-/// How search_scale_and_min() goes about it.
+/// The parameters of search_scale_and_min().
 struct MinSearch {
   int top;      ///< levels are 0 … top
   float first;  ///< inverse scales (first + step·t + top) / (max - min), t from 0 to tries
   float step;
   int tries;
-  bool absolute;  ///< the error is Σw|diff|, else Σw·diff²
+  bool absolute;  ///< true: the error is Σw|diff|; false: Σw·diff²
 };
 
 template <typename Floats>
 struct ScaleAndMin {
   Floats scale;
-  Floats min;  ///< what is subtracted: not negative
+  Floats min;  ///< subtracted from scale·level; never negative
 };
 
-/// Least squares for value ≈ scale·level - min, with the levels of each inverse scale; kept where the error is less.
-/// The minimum that levels are counted from is the best one so far.
+/// Fits value ≈ scale·level - min by least squares for the levels of each inverse scale, and keeps the fit with the
+/// least error. Levels are counted from the best minimum so far.
 template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
 [[gnu::always_inline]] inline ScaleAndMin<Floats> search_scale_and_min(const Floats* x, const Floats* weights,
                                                                        const MinSearch& search, Ints* levels) {
@@ -148,8 +148,9 @@ template <u32 SIZE, typename Floats, typename Ints = IntsOf<Floats>>
   return {is_flat ? none : scale, is_flat ? -flat_min : -min};
 }
 
-/// Q3_K without weights: levels -limit … limit - 1 by coordinate descent, at most five rounds, weights x². Levels are
-/// stored with `limit` added. Several vectors of sub-blocks at once: each step waits for the one before it.
+/// The search of Q3_K without weights: levels -limit … limit - 1 by coordinate descent in at most five rounds, with
+/// weights x². Stores levels with `limit` added. Handles several vectors of sub-blocks at once, because each step
+/// depends on the one before.
 template <u32 SIZE, u32 VECTORS, std::size_t WIDTH, typename Floats = typename Lanes<WIDTH>::Floats,
           typename Ints = typename Lanes<WIDTH>::Ints>
 [[gnu::always_inline]] inline void descend_scales(const Turned<WIDTH, SIZE>* x, int limit, Ints (*levels)[SIZE],
@@ -191,7 +192,7 @@ template <u32 SIZE, u32 VECTORS, std::size_t WIDTH, typename Floats = typename L
         changed |= better;
       }
     }
-    // A sub-block that did not change in a round would not change in another.
+    // A sub-block unchanged in one round stays unchanged in the next.
     if (!any_lane(changed)) break;
   }
   for (u32 v = 0; v < VECTORS; ++v) {
@@ -200,8 +201,8 @@ template <u32 SIZE, u32 VECTORS, std::size_t WIDTH, typename Floats = typename L
   }
 }
 
-/// A scale for values of which none counts that is below zero, as levels up to `top`: nine inverse scales, then up to
-/// five rounds in which single levels move.
+/// Finds a scale for non-negative values, with levels 0 … top: the best of nine inverse scales, then up to five rounds
+/// that move single levels. Writes the levels and returns the scale.
 float fit_positive_scale(const float* x, const float* weights, u32 count, int top, u8* levels);
 
 }  // namespace modelutils::encode

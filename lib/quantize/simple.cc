@@ -1,6 +1,6 @@
-// Blocks of 32 elements with one scale, without importance: rounded to levels of the largest magnitude, or of the range
-// from the smallest to the largest value. Elements are in lanes here: the sums that would depend on their order do not
-// occur.
+// Blocks of 32 elements with one scale, without importance: values are rounded to levels relative to the largest
+// magnitude, or to the range from the smallest to the largest value. Here a lane is one element; there are no sums
+// whose result depends on the order.
 #include <cfloat>
 
 #include "quantize/block_bytes.h"
@@ -26,7 +26,8 @@ struct Values {
   static constexpr u32 vectors = 32 / L::count;
   Floats at[vectors];
 
-  // One after another: a copy of all at once is made of other pieces than these vectors, which then wait for it.
+  // Loads the vectors one at a time. A single copy would use stores of another width, and loading the vectors from them
+  // would stall.
   [[gnu::always_inline]] explicit Values(const float* values) {
 #pragma GCC unroll 8
     for (u32 v = 0; v < vectors; ++v) {
@@ -43,7 +44,7 @@ struct Values {
   }
 
 #if defined(__x86_64__)
-  // Of every four bytes of vectors of 32 in each half: the first ones, the second ones …
+  // Sorts the bytes of each 16-byte half: the first byte of every four, then the second, …
   [[gnu::always_inline]] static auto sorted_bytes(Ints words) {
     using Bytes [[gnu::vector_size(32)]] = u8;
     const Bytes bytes = bits_as<Bytes>(words);
@@ -52,7 +53,7 @@ struct Values {
   }
 #endif
 
-  // Codes of vector v and of the one 16 elements later, as nibbles.
+  // Stores the codes of vector v in the low nibbles and those of 16 elements later in the high nibbles.
   [[gnu::always_inline]] static void put_nibble_codes(const Ints* codes, u8* out) {
 #if defined(__x86_64__)
     if constexpr (WIDTH == 32) {
@@ -67,7 +68,7 @@ struct Values {
       store_codes<WIDTH>((codes[v] & 15) | (codes[v + vectors / 2] & 15) << 4, out + v * L::count);
     }
   }
-  // The low bytes of all codes.
+  // Stores the low byte of each code.
   [[gnu::always_inline]] static void put_codes(const Ints* codes, u8* out) {
 #if defined(__x86_64__)
     if constexpr (WIDTH == 32) {
@@ -87,7 +88,7 @@ struct Values {
   }
 };
 
-// The largest magnitude with its sign; of equal ones, the first decides.
+// Returns the value with the largest magnitude; the first if magnitudes are equal.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline float signed_largest(const Values<WIDTH>& x, const float* values, float magnitude) {
   typename Values<WIDTH>::Ints positive{}, negative{};
@@ -103,7 +104,7 @@ template <std::size_t WIDTH>
   return 0;
 }
 
-// The low byte as a signed number, at most `top`.
+// Returns the low byte as a signed number, at most `top`.
 template <typename Ints>
 [[gnu::always_inline]] inline Ints byte_at_most(Ints value, int top) {
   value = value << 24 >> 24;
@@ -111,7 +112,7 @@ template <typename Ints>
   return value > tops ? tops : value;
 }
 
-// Q4_0 and Q5_0: levels 0 … 2·half - 1, `half` being zero.
+// Q4_0 and Q5_0: levels 0 … 2·half - 1, where level `half` is zero.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline float symmetric(const float* values, int half, typename Lanes<WIDTH>::Ints* codes) {
   const Values<WIDTH> x(values);
@@ -127,8 +128,8 @@ template <std::size_t WIDTH>
   return d;
 }
 
-// Q4_1 and Q5_1: levels 0 … top from the smallest value to the largest, of as many blocks as a vector has lanes:
-// scales, their inverses and their 16 bits are computed of all of them at once.
+// Q4_1 and Q5_1: levels 0 … top from the smallest to the largest value. Handles as many blocks as a vector has lanes,
+// so that their scales, inverses and F16 bits are computed together.
 template <std::size_t WIDTH>
 struct Ranges {
   using L = Lanes<WIDTH>;
@@ -152,7 +153,7 @@ struct Ranges {
     const typename L::Floats largest = of_all_lanes_of<WIDTH>(maxs, greater);
     std::memcpy(min, &least, sizeof min);
     const typename L::Floats none{};
-    if (any_lane(least == none)) {  // the first zero decides about the sign
+    if (any_lane(least == none)) {  // the first zero determines the sign of a zero minimum
       for (u32 i = 0; i < blocks; ++i) {
         if (min[i] == 0) min[i] = *std::find(values + 32 * i, values + 32 * (i + 1), 0.0f);
       }
@@ -167,7 +168,7 @@ struct Ranges {
   }
 };
 
-// Calls put(codes, out) for every block, whose first four bytes it writes.
+// Writes the first four bytes of every block and calls put(codes, out) for the rest.
 template <std::size_t WIDTH, typename Put>
 [[gnu::always_inline]] inline void for_each_range(const Rows& rows, int top, u32 bytes, const Put& put) {
   const float* values = rows.values;
@@ -178,7 +179,8 @@ template <std::size_t WIDTH, typename Put>
     for (u32 i = 0; i < blocks; ++i, values += 32, out += bytes) {
       const Values<WIDTH> x(values);
       typename Lanes<WIDTH>::Ints codes[128 / WIDTH];
-      // Then levels are at most `top`, or nothing that an integer holds, which has no low bits.
+      // With a finite inverse, levels lie in 0 … top. Otherwise a level outside int32 becomes -2^31, whose low bits are
+      // 0.
       const bool all_fit = ranges.inverse[i] <= FLT_MAX;
       for (u32 v = 0; v < x.vectors; ++v) {
         const auto level = truncated_lanes((x.at[v] - ranges.min[i]) * ranges.inverse[i] + 0.5f, all_fit);

@@ -1,5 +1,5 @@
-// Blocks of 32 elements with importance: the searches of the K types, a block a lane. The spread of the values is that
-// of the whole row.
+// Blocks of 32 elements with importance, using the searches of the K types with one block per lane. The spread is
+// computed over the whole row.
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/searches.h"
@@ -7,8 +7,8 @@
 namespace modelutils::encode {
 namespace {
 
-// The rows' blocks, as many at once as there are lanes: search(x, weights, levels) gives d, or d and the minimum, and
-// put(out, lane's d and minimum, codes) stores one block.
+// Encodes the rows' blocks, as many at once as there are lanes. search(x, weights, levels) returns d, or d and the
+// minimum; put(out, d and minimum, codes) stores one block.
 template <std::size_t WIDTH, typename Search, typename Put>
 [[gnu::always_inline]] inline void for_blocks_in_lanes(const Rows& rows, u32 bytes, const Search& search,
                                                        const Put& put) {

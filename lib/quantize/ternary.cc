@@ -1,5 +1,5 @@
-// Blocks whose levels are signs, or -1, 0 and 1: the largest magnitude (Q1_0: the mean one) is the scale. The
-// importance of values makes no difference.
+// Blocks whose levels are signs, or -1, 0 and 1. The scale is the largest magnitude (for Q1_0 the mean). Importance
+// weights are ignored.
 #include "quantize/block_bytes.h"
 #include "quantize/encoders.h"
 #include "quantize/lanes.h"
@@ -20,7 +20,7 @@ template <std::size_t WIDTH>
   return result;
 }
 
-// Levels round(value × inverse) + 1 as bytes, limited to low … high; what is no number counts as `other`.
+// Computes the levels round(value × inverse) + 1 as bytes, clamped; NaN becomes `other`.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void levels_of(const float* values, u32 count, float inverse, int high, int other,
                                              u8* out) {
@@ -40,7 +40,7 @@ template <std::size_t WIDTH>
   return d > 0 ? 1.0f / d : 0.0f;
 }
 
-// Base-3 digits, the first the most significant, as a fraction of 256 rounded up.
+// Packs base-3 digits, most significant first, into a byte: the fraction times 256, rounded up.
 [[gnu::always_inline]] inline u8 packed_digits(const u8* digits, u32 stride, u32 count) {
   u32 number = 0;
   for (u32 i = 0; i < 5; ++i) number = 3 * number + (i < count ? digits[i * stride] : 0u);
