@@ -17,7 +17,7 @@ void nibbles(const u8* block, u8* codes) {
   for (u32 i = 0; i < 16; ++i) codes[16 + i] = block[AT + i] >> 4;
 }
 
-// The same with fifth bits in the four bytes before.
+// The same for five-bit codes, with the fifth bits in the four bytes before.
 template <u32 AT>
 void five_bits(const u8* block, u8* codes) {
   nibbles<AT>(block, codes);
@@ -72,7 +72,7 @@ void iq4_xs(const u8* block, u8* codes) {
   for (u32 g = 0; g < 8; ++g) levels<8>(block + 16 * g, codes + 32 * g);
 }
 
-// `zero` plus or minus a magnitude, by the bits of `signs`.
+// Computes `zero` plus or minus each magnitude, depending on the bits of `signs`.
 void signed_codes(int zero, const i8* magnitudes, u32 count, u32 signs, u8* codes) {
   for (u32 j = 0; j < count; ++j) {
     codes[j] = static_cast<u8>((signs >> j & 1) != 0 ? zero - magnitudes[j] : zero + magnitudes[j]);
@@ -89,7 +89,7 @@ void iq2_xxs(const u8* block, u8* codes) {
   }
 }
 
-// Half of four magnitudes, (zero ± magnitude) / 2.
+// Computes (zero ± magnitude) / 2 for four magnitudes.
 void halved_codes(int zero, const i8* magnitudes, u32 signs, u8* codes) {
   for (u32 j = 0; j < 4; ++j) {
     codes[j] = static_cast<u8>((zero + ((signs >> j & 1) != 0 ? -magnitudes[j] : magnitudes[j])) / 2);
@@ -123,7 +123,8 @@ void iq1_s(const u8* block, u8* codes) {
   }
 }
 
-// Odd numbers from -135 to 135, the products of a scale and eighths, as their distance from -135 in steps of two.
+// Odd numbers from -135 to 135 (products of a scale and a multiple of an eighth), encoded as their distance from -135
+// in steps of two.
 void iq1_m(const u8* block, u8* codes) {
   const Iq1mScales scales = iq1_m_scales(block);
   for (u32 run = 0; run < 32; ++run, codes += 8) {
@@ -136,7 +137,7 @@ void iq1_m(const u8* block, u8* codes) {
   }
 }
 
-// Five (four) base-3 digits in a byte, as fractions of 256.
+// Five (or four) base-3 digits per byte, stored as a fraction of 256.
 void tq1_0(const u8* block, u8* codes) {
   static constexpr std::array<u32, 5> powers = {1, 3, 9, 27, 81};
   const auto digits = [&](u32 first, u32 width, u32 from, u32 count) {
@@ -166,7 +167,7 @@ void q2_0(const u8* block, u8* codes) {
   for (u32 i = 0; i < 64; ++i) codes[i] = block[2 + i / 4] >> (2 * (i % 4)) & 3;
 }
 
-// Low nibbles are the first half of a part of 16.
+// Low nibbles are the first half of each part of 16.
 void nvfp4(const u8* block, u8* codes) {
   for (u32 part = 0; part < 4; ++part, codes += 16) {
     const u8* bytes = block + 4 + 8 * part;

@@ -1,4 +1,4 @@
-// The codes of each block type that has an exact form (block_form.h), and eight of them in a word.
+// Extracts the codes of each block type that has an exact form (block_form.h), and packs eight codes into a word.
 #pragma once
 
 #include "base/types.h"
@@ -6,12 +6,12 @@
 
 namespace modelutils::mlx {
 
-/// Writes the codes of one block, one a byte.
+/// Writes the codes of one block, one per byte.
 using TakeCodes = void(const u8* block, u8* codes);
-/// Who does that for a type; nullptr if it has no exact form.
+/// Returns the function for a type; nullptr if the type has no exact form.
 TakeCodes* codes_of(TensorType type);
 
-/// The reverse of spread_codes(): the eight bytes of `codes`, each below 2^bits, moved together.
+/// The inverse of spread_codes(): packs the eight bytes of `codes`, each below 2^bits, without gaps.
 constexpr u64 join_codes(u64 codes, u32 bits) {
   codes = (codes & 0x00FF00FF00FF00FFu) | (codes & 0xFF00FF00FF00FF00u) >> (8 - bits);
   codes = (codes & 0x0000FFFF0000FFFFu) | (codes & 0xFFFF0000FFFF0000u) >> (16 - 2 * bits);

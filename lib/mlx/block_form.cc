@@ -26,14 +26,14 @@ void k_blocks(const u8* block, float* scales, float* biases) {
   }
 }
 
-// The product of a 6-bit scale and a 3-bit code is a code of 8 bits, counted downwards from 128.
+// The product of a 6-bit scale and a 3-bit code gives an 8-bit code, counted down from 128.
 void q3_k(const u8* block, float* scales, float* biases) {
   const float d = half_at(block + 108);
   scales[0] = scales[1] = -d;
   biases[0] = biases[1] = 128.0f * d;
 }
 
-// Two groups with the scale at `AT`, the middle of three levels being 0.
+// Two groups with the scale at offset AT. The middle of the three levels is 0.
 template <u32 AT>
 void ternary(const u8* block, float* scales, float* biases) {
   scales[0] = scales[1] = half_at(block + AT);
@@ -91,26 +91,26 @@ void iq1_m(const u8* block, float* scales, float* biases) {
 
 using TakeScales = void(const u8* block, float* scales, float* biases);
 
-// Blocks that are one group: the multiple of the F16 at their beginning that is the scale, and that of the F16 at
-// `bias_at` that is the bias.
+// For blocks that are one group: `scale` is a multiple of the F16 at the block's start, `bias` a multiple of the F16 at
+// `bias_at`.
 struct OneGroup {
   float scale = 0;
   u32 bias_at = 0;
   float bias = 0;
 };
 constexpr OneGroup with_offset = {1, 2, 1};
-// One code, the middle one, is 0.
+// The middle code is 0.
 constexpr OneGroup symmetric(int zero) {
   return {1, 0, static_cast<float>(-zero)};
 }
 
-// The table: what a group is, and who takes a block apart.
+// One row of the table: the parameters of a type, and the function that extracts its scales.
 struct Form {
   TensorType type;
   Params params;
-  TakeScales* scales = nullptr;  // none where one_group says it, and in the FP modes
+  TakeScales* scales = nullptr;  // null if one_group describes them, and in the FP modes
   OneGroup one_group = {};
-  bool has_products = false;  // for scales: of two numbers of the block
+  bool has_products = false;  // scales are products of two numbers in the block
 };
 constexpr Form forms[] = {
     {TensorType::Q4_0, {Mode::affine, 4, 32}, nullptr, symmetric(8)},

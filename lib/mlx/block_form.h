@@ -1,5 +1,5 @@
-// ggml's blocks as MLX's packed groups, without decoding them: which types have a form in MLX that holds every value,
-// and their codes, scales and biases. Source: docs/formats/mlx.md, "GGUF's blocks in this form".
+// Converts ggml blocks to MLX's packed groups without decoding them: which types MLX can represent exactly, and their
+// codes, scales and biases. Source: docs/formats/mlx.md, "GGUF's blocks in this form".
 #pragma once
 
 #include <optional>
@@ -12,37 +12,39 @@
 
 namespace modelutils::mlx {
 
-/// The form that holds every value of a type, with float32 scales and biases where they are not bytes: affine in groups
-/// that share what a block (or a part of it) shares, mxfp4 or nvfp4. Nothing for types with one scale for fewer weights
-/// than MLX's smallest group, and for those that are not blocks.
+/// Returns the MLX parameters that represent every value of a type exactly, with float32 scales and biases unless they
+/// are bytes: affine with groups that share what a block (or a part of it) shares, mxfp4 or nvfp4. Returns nullopt for
+/// types with a scale for fewer weights than MLX's smallest group, and for types without blocks.
 ///
-/// Not held: -0 (which becomes 0, and the other way round in the FP modes), values of blocks whose scale is NaN or
-/// infinite, and FP scale bytes that MLX reads in another way (foreign_scale_bytes()).
+/// Exceptions: -0, which becomes 0 (in the FP modes 0 can become -0), values of blocks whose scale is NaN or infinite,
+/// and FP scale bytes that MLX reads differently (foreign_scale_bytes()).
 std::optional<Params> exact_params(TensorType type);
 
-/// Are its scales products of two numbers of the block, which 16 bits hardly ever hold? Others are one F16 of it.
+/// True if the type's scales are products of two numbers in the block, which rarely fit 16 bits. In other types a scale
+/// is one F16 of the block.
 bool has_product_scales(TensorType type);
 
-/// Scales and biases of whole blocks, one a group, as the decoder computes them: code × scale + bias (product and sum
-/// each rounded to float32) is the decoder's value. Affine forms only; sizes agree with exact_params(). The
-/// instructions make no difference to the result.
+/// Computes the scales and biases of whole blocks, one per group, such that code × scale + bias (product and sum each
+/// rounded to float32) is the decoder's value. For affine forms; sizes as in exact_params(). The result does not depend
+/// on the instructions.
 void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::span<float> biases,
                  Instructions instructions = best_instructions());
 
-/// The scale bytes of MXFP4 or NVFP4 blocks, one a group.
+/// Copies the scale bytes of MXFP4 or NVFP4 blocks, one per group.
 void take_scale_bytes(TensorType type, Bytes blocks, std::span<u8> scales);
 
-/// Those of them that MLX reads in another way than ggml: E8M0 255, UE4M3 0x7F and above.
+/// Number of scale bytes that MLX reads differently from ggml: E8M0 255; UE4M3 0x7F and above.
 u64 foreign_scale_bytes(TensorType type, std::span<const u8> scales);
 
-/// The unsigned codes of whole blocks, one a byte, in the order of the elements.
+/// Extracts the unsigned codes of whole blocks, one per byte, in element order.
 void take_codes(TensorType type, Bytes blocks, std::span<u8> codes);
 
-/// The reverse of unpack_codes(): `codes`, a multiple of eight, each below 2^bits, become a little-endian bit stream of
-/// codes.size() × bits / 8 bytes.
+/// The inverse of unpack_codes(): packs `codes`, a multiple of eight, each below 2^bits, into a little-endian bit
+/// stream of codes.size() × bits / 8 bytes.
 void pack_codes(u32 bits, std::span<const u8> codes, MutableBytes packed);
 
-/// take_codes() and pack_codes() in one: the codes of whole blocks, each below 2^bits, as packed.size() bytes.
+/// take_codes() and pack_codes() in one step: packs the codes of whole blocks, each below 2^bits, into packed.size()
+/// bytes.
 void take_packed(TensorType type, u32 bits, Bytes blocks, MutableBytes packed);
 
 }  // namespace modelutils::mlx

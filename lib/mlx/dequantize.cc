@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<float, 16> fp4_values{0.0f,  0.5f,  1.0f,  1.5f,  2.0f,  3.0f,  4.0f,  6.0f,
                                            -0.0f, -0.5f, -1.0f, -1.5f, -2.0f, -3.0f, -4.0f, -6.0f};
 
-// As an f16 the 7 bits of the magnitude have an exponent bias of 15 instead of 7: 2^8 too small.
+// Read as an F16, the 7 magnitude bits have an exponent bias of 15 instead of 7, so the value is 2^8 too small.
 constexpr float e4m3_value(u32 bits) {
   const float magnitude = f16_to_f32(static_cast<u16>((bits & 0x7F) << 7)) * 256.0f;
   return (bits & 0x80) != 0 ? -magnitude : magnitude;
@@ -28,7 +28,7 @@ constexpr std::array<float, 256> e4m3_values = [] {
   return values;
 }();
 
-// The codes of one group; params_problem() caps its size.
+// Room for the codes of one group; params_problem() limits its size.
 constexpr std::size_t max_group = 1024;
 
 float scale_at(TensorType type, Bytes data, std::size_t index) {
@@ -50,7 +50,7 @@ void dequantize_affine(const Params& params, const Groups& groups, std::span<flo
     unpack_codes(params.bits, groups.codes.subspan(g * group_bytes, group_bytes), {codes.data(), group});
     float* to = out.data() + g * group;
     for (std::size_t i = 0; i < group; ++i) {
-      to[i] = scale * static_cast<float>(codes[i]) + bias;  // two roundings: the build forbids fused multiply-adds
+      to[i] = scale * static_cast<float>(codes[i]) + bias;  // rounded twice: the build forbids fused multiply-adds
     }
   }
 }
@@ -91,7 +91,7 @@ void unpack_codes(u32 bits, Bytes packed, std::span<u8> out) {
     std::memcpy(out.data(), packed.data(), out.size());
     return;
   }
-  // Eight codes fill `bits` whole bytes, whatever the width. A whole word is loaded where there is one.
+  // Eight codes fill exactly `bits` bytes. Loads a whole 64-bit word while there are 8 bytes left.
   const std::byte* in = packed.data();
   std::size_t left = packed.size();
   std::size_t i = 0;

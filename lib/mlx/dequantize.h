@@ -9,21 +9,21 @@
 
 namespace modelutils::mlx {
 
-/// A run of whole groups. All at any address.
+/// A run of whole groups, at any alignment.
 struct Groups {
   Bytes codes;  ///< groups × params.group_bytes()
   TensorType scale_type = TensorType::F16;
-  Bytes scales;                            ///< one scale a group
+  Bytes scales;                            ///< one scale per group
   TensorType bias_type = TensorType::F16;  ///< affine only
-  Bytes biases;                            ///< one bias a group; empty in the other modes
+  Bytes biases;                            ///< one bias per group; empty in the other modes
 };
 
-/// Decodes out.size() / group_size groups: affine scale × q + bias in float32 (product and sum each rounded once), FP
-/// modes scale × element. MLX's meanings: E8M0 0 is 2^-127 and 255 is Inf; E4M3 0x7F is 480. Preconditions: the sizes
-/// agree, params_problem() has none, is_scale_type().
+/// Decodes out.size() / group_size groups: scale × q + bias in float32 for affine mode (product and sum each rounded
+/// once), scale × element for the FP modes. Special codes as in MLX: E8M0 0 is 2^-127 and 255 is Inf; E4M3 0x7F is 480.
+/// Preconditions: sizes agree, params_problem() is nullopt, is_scale_type().
 void dequantize(const Params& params, const Groups& groups, std::span<float> out);
 
-/// Unpacks `out.size()` codes of `bits` bits from a little-endian bit stream (the packing rule of every width).
+/// Unpacks `out.size()` codes of `bits` bits from a little-endian bit stream. All widths are packed like this.
 void unpack_codes(u32 bits, Bytes packed, std::span<u8> out);
 
 /// MLX's E8M0: bits << 7 as a bf16, 0 as 2^-127.

@@ -40,8 +40,8 @@ class Finder {
   }
 
  private:
-  // Names are looked up only if anything at all looks like a part of a quantised module: a plain file of 100,000
-  // tensors needs no index.
+  // Builds the index only if there is some sign of quantised modules, because a plain file of 100,000 tensors needs
+  // none.
   void index_names() {
     has_parts_ = quantization_.declared || quantization_.has_blocks;
     for (const TensorRef& tensor : tensors_) {
@@ -90,7 +90,7 @@ class Finder {
     result_.list.push_back(std::move(module));
   }
 
-  // "P_blocks" with its "P_scales": a module by itself, whose path is the name of the blocks.
+  // "P_blocks" with its "P_scales" is a module by itself; its path is the name of the blocks.
   void add_blocks(std::size_t number) {
     constexpr std::string_view blocks_end = "_blocks", scales_end = "_scales";
     const std::string_view name = tensors_[number].name;
@@ -114,7 +114,7 @@ class Finder {
     result_.list.push_back(std::move(module));
   }
 
-  // Types and shapes of blocks and scales; fills in the logical shape.
+  // Checks types and shapes of blocks and scales; fills in the logical shape.
   bool check_blocks(Module& module) {
     const TensorRef& blocks = tensors_[module.weight];
     const TensorRef& scales = tensors_[module.scales];
@@ -152,7 +152,7 @@ class Finder {
       }
       return;
     }
-    if (!quantization_.declared && !packed) return;  // scales of another method
+    if (!quantization_.declared && !packed) return;  // the scales belong to another method
     module.quantized = true;
     if (!quantization_.declared) {
       result_.findings.error(Scope::model, "mlx-config-missing",
@@ -166,10 +166,10 @@ class Finder {
       return;
     }
     module.params = quantization_.params_for(module.path);
-    if (module.params) module.decodable = check_parts(module);  // else the config itself is a finding already
+    if (module.params) module.decodable = check_parts(module);  // otherwise the config already has a finding
   }
 
-  // All checks of a quantised module against its parameters; fills in the logical shape.
+  // Checks a quantised module against its parameters; fills in the logical shape.
   bool check_parts(Module& module) {
     const Params params = *module.params;
     const TensorRef& weight = tensors_[module.weight];
@@ -243,7 +243,7 @@ class Finder {
                        mode == Mode::affine ? "F16, BF16 or F32" : "U8");
   }
 
-  // Entries of the config for modules that are not there (a multimodal model whose other half was left out, for one).
+  // Reports config entries for modules that do not exist, for example in a multimodal model without its vision part.
   void check_overrides() {
     if (quantization_.overrides.empty()) return;
     std::map<std::string, bool, std::less<>> seen;
@@ -261,7 +261,7 @@ class Finder {
   const Quantization& quantization_;
   bool has_parts_ = false;
   NameIndex names_;
-  std::vector<std::size_t> places_;  // of each name in tensors_
+  std::vector<std::size_t> places_;  // index into tensors_ by name number
   std::string scratch_;
   std::map<std::string_view, std::size_t> counts_;
   Modules result_;

@@ -1,4 +1,4 @@
-// The modules of a directory: which tensors belong together, which of them are quantised and how, logical shapes.
+// The modules of a directory: which tensors form one, whether it is quantised and how, and its logical shape.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace modelutils::mlx {
 
-/// What the modules are found from: any list of tensors, shards side by side.
+/// The input of find_modules(): one tensor. The tensors of all shards form one list.
 struct TensorRef {
   std::string_view name;
   std::optional<TensorType> type;
@@ -23,29 +23,30 @@ struct TensorRef {
 
 inline constexpr std::size_t no_tensor = ~std::size_t{0};
 
-/// A module that owns a `.weight`. Members are indexes into the list of tensors, no_tensor where there is none.
+/// A module with a `.weight`. Members are indexes into the list of tensors, or no_tensor.
 struct Module {
-  std::string_view path;  ///< name of the weight without ".weight", as in the file
+  std::string_view path;  ///< the weight's name in the file without ".weight"
   std::size_t weight = no_tensor;
   std::size_t scales = no_tensor;
   std::size_t biases = no_tensor;  ///< quantisation offsets
   std::size_t bias = no_tensor;    ///< the layer's own bias
-  bool quantized = false;          ///< it has scales, and they are MLX's
-  std::optional<Params> params;    ///< what the config says of a quantised module, if it says anything usable
-  bool decodable = false;          ///< quantised, and every check of types and shapes against `params` passed
-  std::vector<u64> shape;          ///< safetensors order: the logical shape if decodable, else the weight's as stored
+  bool quantized = false;          ///< it has scales in MLX's form
+  std::optional<Params> params;    ///< parameters from the config for a quantised module, if it has usable ones
+  bool decodable = false;          ///< quantised, and all types and shapes match `params`
+  std::vector<u64> shape;          ///< safetensors order: the logical shape if decodable, else the weight's stored
+                                   ///< shape
 };
 
 struct Modules {
-  std::vector<Module> list;  ///< in the order of their weights in the list of tensors
+  std::vector<Module> list;  ///< ordered by their weights' position in the list of tensors
   /// Scope model: "mlx-scales-missing", "mlx-biases-missing", "mlx-biases-unexpected", "mlx-weight-missing",
   /// "mlx-weight-type", "mlx-scales-type", "mlx-scales-shape", "mlx-biases-type", "mlx-biases-shape",
-  /// "mlx-config-missing", "mlx-config-contradiction", "mlx-override-unused" (a note). At most 1,000 of a code.
+  /// "mlx-config-missing", "mlx-config-contradiction", "mlx-override-unused" (a note). At most 1,000 per code.
   FindingLog findings;
 };
 
-/// Time proportional to the number of tensors. The paths are views of the names. If a name appears twice, the
-/// first counts.
+/// Finds all modules in time proportional to the number of tensors. The paths point into the names. The first of
+/// duplicate names counts.
 Modules find_modules(std::span<const TensorRef> tensors, const Quantization& quantization);
 
 }  // namespace modelutils::mlx

@@ -12,7 +12,7 @@ namespace modelutils::mlx {
 
 namespace {
 
-// Both parts of a module that have a scale's type and shape.
+// The parts of a module that have the type and shape of scales.
 constexpr Bytes StoredMatrix::*scale_parts[] = {&StoredMatrix::scales, &StoredMatrix::biases};
 
 bool converts(TensorType scale_type, const PackOptions& options) {
@@ -83,7 +83,7 @@ Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, const Pa
     layout.weight_bytes += module.weight_bytes;
     layout.scales_bytes += module.scales_bytes;
     layout.biases_bytes += module.biases_bytes;
-    // One module can be listed any number of times.
+    // Can overflow because the same module may be listed any number of times.
     std::optional<u64> sum = total;
     for (const u64 bytes : {module.weight_bytes, module.scales_bytes, module.biases_bytes}) {
       if (sum) sum = checked_add(*sum, bytes);

@@ -1,4 +1,4 @@
-// The codes of blocks straight to MLX's order, where that is a matter of a few instructions.
+// Repacks blocks of 4-bit codes into MLX's order directly, for types where this takes only a few instructions.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr u64 batch_elements = 4096;
 
-// 16 bytes of nibbles: the pairs of neighbouring low ones, then those of the high ones, each in one byte.
+// Repacks 16 bytes of nibbles: combines neighbouring low nibbles into bytes, and likewise the high nibbles.
 [[gnu::always_inline]] inline void pair_nibbles(const u8* bytes, u8* low_pairs, u8* high_pairs) {
   using Words [[gnu::vector_size(16)]] = u16;
   using Pairs [[gnu::vector_size(8)]] = u8;
@@ -24,7 +24,7 @@ constexpr u64 batch_elements = 4096;
   std::memcpy(high_pairs, &high, sizeof high);
 }
 
-// Of `blocks` blocks; `AT` is where their nibbles are.
+// Repacks `blocks` blocks whose nibbles begin at offset AT.
 template <u32 AT, u32 BLOCK_BYTES>
 void blocks_of_32(const u8* in, std::size_t blocks, u8* out) {
   for (; blocks > 0; --blocks, in += BLOCK_BYTES, out += 16) pair_nibbles(in + AT, out, out + 8);
@@ -41,7 +41,7 @@ void q4_k(const u8* in, std::size_t blocks, u8* out) {
 
 using PackBlocks = void(const u8* in, std::size_t blocks, u8* out);
 
-// To 4 bits; nullptr where there is no short way.
+// Returns the function that repacks a type to 4 bits, or nullptr if there is none.
 PackBlocks* nibbles_of(TensorType type) {
   switch (type) {
     case TensorType::Q4_0: return blocks_of_32<2, 18>;

@@ -24,8 +24,8 @@ constexpr std::array<ModeInfo, 4> modes{{
 
 constexpr i64 max_group_size = 1024;
 
-// {"group_size", "bits", "mode"} of an object: what it lacks takes the mode's default. An error's message says what is
-// wrong.
+// Reads "group_size", "bits" and "mode" of an object; missing ones take the mode's default. The error is a message for
+// a finding.
 tl::expected<Params, std::string> read_params(json::Element object) {
   Mode mode = Mode::affine;
   if (const auto given = json::member(object, "mode")) {
@@ -66,7 +66,7 @@ void read_override(Quantization& quantization, std::string_view key, json::Eleme
                                   fmt::format("config.json quantization of '{}'", key));
     }
   } else {
-    return;  // a setting of the whole (an exporter's own remark), not of a module
+    return;  // not a module's entry but a general setting, such as an exporter's remark
   }
   quantization.overrides.insert_or_assign(hf::canonical_name(key), entry);
 }

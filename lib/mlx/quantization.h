@@ -1,4 +1,4 @@
-// How MLX stores a quantised matrix: modes, bits, group sizes, and what config.json says of each module
+// How MLX stores a quantised matrix: modes, bits, group sizes, and each module's settings in config.json
 // (docs/formats/mlx.md, "A quantised matrix").
 #pragma once
 
@@ -19,25 +19,25 @@ namespace modelutils::mlx {
 enum class Mode : u8 { affine, mxfp4, nvfp4, mxfp8 };
 
 /// The parameters of one quantised module. Element i of a row is bits [i × bits, (i + 1) × bits) of the row's
-/// little-endian bit stream; `group_size` neighbours along the row share a scale (and, in affine mode, a bias).
+/// little-endian bit stream. `group_size` consecutive elements of a row share a scale (and, in affine mode, a bias).
 struct Params {
   Mode mode = Mode::affine;
   u32 bits = 4;
   u32 group_size = 64;
 
   bool operator==(const Params&) const = default;
-  /// Bytes of the packed codes of one group: group_size × bits / 8, a multiple of 4.
+  /// Size of one group's packed codes: group_size × bits / 8, a multiple of 4.
   u32 group_bytes() const { return group_size / 8 * bits; }
 };
 
-/// The facts about a mode: the one table.
+/// The properties of a mode. mode_info() is the only table of them.
 struct ModeInfo {
   Mode mode;
   std::string_view name;  ///< as in config.json
   u32 default_group_size;
   u32 default_bits;
   bool has_biases;        ///< affine only
-  bool fixed_parameters;  ///< the FP modes know only their default group size and bits; their scales are U8
+  bool fixed_parameters;  ///< FP modes: only the default group size and bits are valid; scales are U8
 };
 const ModeInfo& mode_info(Mode mode);
 inline std::string_view mode_name(Mode mode) {
@@ -47,16 +47,16 @@ std::optional<Mode> mode_from_name(std::string_view name);
 /// The defaults of a mode: affine 4 bits, group 64; mxfp4 4/32; nvfp4 4/16; mxfp8 8/32.
 Params default_params(Mode mode);
 
-/// Can these parameters exist? bits 2, 3, 4, 5, 6 or 8 (the FP modes: their own), group size a multiple of 8 that fills
-/// whole 32-bit words and is at most 1024 (the FP modes: their own). Nothing if so, else what is wrong.
+/// Returns nullopt if the parameters are valid, else an explanation. Affine: 2, 3, 4, 5, 6 or 8 bits; a group size of
+/// at most 1024 that is a multiple of 8 and fills whole 32-bit words. FP modes: only their defaults.
 std::optional<std::string> params_problem(Mode mode, i64 bits, i64 group_size);
 
-/// May scales (biases) of this mode have this type? Affine: F16, BF16, F32; otherwise U8.
+/// True if scales and biases of this mode may have this type. Affine: F16, BF16, F32; other modes: U8.
 bool is_scale_type(Mode mode, TensorType type);
 
-/// What config.json says about quantisation.
+/// The quantisation settings of config.json.
 struct Quantization {
-  /// What an entry for one module says.
+  /// The kind of an entry for one module.
   enum class Rule : u8 { off, on, params, invalid };
   struct Override {
     Rule rule = Rule::invalid;
@@ -64,26 +64,26 @@ struct Quantization {
   };
 
   bool declared = false;       ///< config.json has MLX quantisation settings (an object)
-  std::optional<Params> top;   ///< the top-level values; nothing if not declared or not valid
-  std::string foreign_method;  ///< quant_method of a method that is not MLX's ("gptq", …); else empty
-  /// By module path, without any "language_model.".
+  std::optional<Params> top;   ///< the top-level values; nullopt if not declared or invalid
+  std::string foreign_method;  ///< quant_method if it is another method than MLX's ("gptq", …); else empty
+  /// By module path, without the "language_model." prefix.
   std::map<std::string, Override, std::less<>> overrides;
-  /// Hugging Face's own MXFP4 (quant_method "mxfp4"): "P_blocks" U8 [..., out, groups, 16] hold the same bits as MLX's
-  /// packed words, "P_scales" U8 [..., out, groups].
+  /// Hugging Face's own MXFP4 (quant_method "mxfp4"): "P_blocks" U8 [..., out, groups, 16] has the same bits as MLX's
+  /// packed words; "P_scales" is U8 [..., out, groups].
   bool has_blocks = false;
   FindingLog findings;  ///< scope model: "mlx-config-quantization", "mlx-config-override"
 
   const Override* find_override(std::string_view module) const;
-  /// The parameters that hold for a module which has scales; nothing if the config gives none (or `false`, or
-  /// nonsense).
+  /// Returns the parameters of a module that has scales; nullopt if the config has none for it, `false` or an invalid
+  /// value.
   std::optional<Params> params_for(std::string_view module) const;
 };
 
-/// Reads `quantization` (else a `quantization_config` without quant_method) of a config.
+/// Reads `quantization` of a config, or a `quantization_config` without quant_method.
 Quantization read_quantization(const hf::Config& config);
 
-/// The logical shape […, out, in] of a weight […, out, words] with scales […, out, groups], shapes in safetensors
-/// order. Errors: "mlx-scales-shape" if the leading dimensions differ, or words × 32 / bits is not groups × group_size.
+/// Returns the logical shape […, out, in] of a weight […, out, words] with scales […, out, groups], in safetensors
+/// order. Error: "mlx-scales-shape" if the leading dimensions differ, or words × 32 / bits is not groups × group_size.
 Result<std::vector<u64>> logical_shape(const Params& params, std::span<const u64> weight, std::span<const u64> scales);
 
 }  // namespace modelutils::mlx

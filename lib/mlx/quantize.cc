@@ -75,7 +75,7 @@ double plain_lattice_error(std::span<const float> values, TensorType scale_type)
 
 namespace {
 
-// The code of `values`, ascending magnitudes, that is nearest; of two equally near ones the even code.
+// Returns the index of the nearest of `values` (ascending magnitudes); of two equally near ones, the even index.
 template <std::size_t N>
 u8 nearest(const std::array<float, N>& values, float magnitude) {
   const auto above = std::lower_bound(values.begin(), values.end(), magnitude);
@@ -104,7 +104,7 @@ u8 to_fp8(float value) {
   return static_cast<u8>(nearest(magnitudes, std::abs(value)) | (std::signbit(value) ? 0x80 : 0));
 }
 
-// The nearest power of two, as its logarithm says; groups of zeros have the scale one.
+// Rounds to the nearest power of two by rounding the logarithm. A group of zeros gets scale one.
 u8 to_e8m0(float scale) {
   if (scale == 0) return 127;
   const int exponent = static_cast<int>(std::lround(std::log2(scale)));

@@ -1,5 +1,5 @@
-// Several groups at once, one in each lane of a vector. No group sees another one: the result does not depend on how
-// wide a vector is.
+// Processes several groups at once, one per vector lane. Lanes are independent, so the result does not depend on the
+// vector width.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -27,7 +27,8 @@ struct Comparator {
   u8 low, high;
 };
 
-// Batcher's merge exchange: those with `is_final` merge two sorted halves, the others sort each half.
+// The comparators of Batcher's merge exchange sort. With `is_final` they merge two sorted halves; without it they sort
+// each half.
 constexpr std::size_t merge_exchanges(bool is_final, Comparator* out) {
   std::size_t count = 0;
   for (std::size_t sorted = is_final ? half : 1; sorted < (is_final ? group : half); sorted *= 2) {
@@ -51,8 +52,8 @@ constexpr auto network = [] {
   return comparators;
 }();
 
-// `a` where it is smaller (larger), `b` elsewhere, also where one is NaN: one instruction on x86, which g++ 12 does not
-// find.
+// Returns `a` where it is smaller (larger), else `b`, also if one is NaN. One instruction on x86, which g++ 12 does not
+// generate by itself.
 template <typename Floats>
 [[gnu::always_inline]] inline Floats smaller(Floats a, Floats b) {
 #if defined(__x86_64__) && !defined(__clang__)
@@ -70,21 +71,21 @@ template <typename Floats>
   return a > b ? a : b;
 }
 
-// Whole numbers below 2^22 are what is left after adding and taking away 1.5 × 2^23.
+// Rounds to an integer by adding and subtracting 1.5 × 2^23; valid for magnitudes below 2^22.
 template <typename Floats>
 [[gnu::always_inline]] inline Floats nearest_whole(Floats value) {
   constexpr float magic = 12582912.0f;
   return (value + magic) - magic;
 }
 
-// Beyond 2^22 it may be another number beyond 2^22.
+// Magnitudes above 2^22 may give another number above 2^22.
 template <typename Floats>
 [[gnu::always_inline]] inline Floats next_whole(Floats value) {
   const Floats nearest = nearest_whole(value);
   return nearest < value ? nearest + 1.0f : nearest;
 }
 
-// The code for a place on the lattice, which need not be within it.
+// Returns the code nearest to a position on the lattice; positions outside it are clamped.
 template <typename Floats>
 [[gnu::always_inline]] inline Floats code_at(Floats place) {
   const Floats zero = {};
@@ -102,13 +103,13 @@ template <typename Floats>
   }
 }
 
-// Scale and bias of each lane, rounded to the type that they are stored in.
+// Scale and bias per lane, rounded to the stored type.
 template <typename Floats>
 struct Lattices {
   Floats scale, bias;
 };
 
-// One group in each lane.
+// Searches one group in each lane.
 template <std::size_t WIDTH>
 class Search {
  public:
@@ -130,7 +131,7 @@ class Search {
     count_equals();
     const Floats range = sorted_[group - 1] - sorted_[0];
     best_ = lattices(range / greatest_code, sorted_[0]);
-    // All equal, or so close that the type has no step for them: the bias alone.
+    // Without a range, the values are equal or too close for a step in the stored type: use the bias alone.
     const Masks has_range = best_.scale > Floats{};
     least_ = squared_error(best_);
     for (std::size_t k = 0; k < 2; ++k) try_lattices(lowest[k], distances[k], has_range);
@@ -150,7 +151,7 @@ class Search {
     }
   }
 
-  // Of two distinct values of the sorted half from `first` on; 0 if all are equal.
+  // Returns the smallest distance of two distinct values in the sorted half that begins at `first`; 0 if all are equal.
   [[gnu::always_inline]] Floats smallest_distance(std::size_t first) const {
     Floats smallest = {};
     for (std::size_t i = first + 1; i < first + half; ++i) {
@@ -161,7 +162,7 @@ class Search {
     return smallest;
   }
 
-  // How often each distinct value occurs, told at the last of the equals.
+  // Counts the occurrences of each distinct value; the count is valid at the last of the equal values.
   [[gnu::always_inline]] void count_equals() {
     Floats run = {};
     for (std::size_t i = 0; i < group; ++i) {
@@ -188,14 +189,15 @@ class Search {
     return sum;
   }
 
-  // Those through `lowest` whose step is a part of `distance`; none where that is 0.
+  // Tries lattices through `lowest` whose step is an integer fraction of `distance`; none in lanes where `distance` is
+  // 0.
   [[gnu::always_inline]] void try_lattices(Floats lowest, Floats distance, Masks lanes_left) {
     const Floats low = sorted_[0];
     const Floats above = sorted_[group - 1] - lowest;
     lanes_left &= distance > Floats{};
     for (u32 parts = 1; parts <= most_parts; ++parts) {
       const Floats step = distance / static_cast<float>(parts);
-      const Floats below = next_whole((lowest - low) / step);  // steps from the group's lowest value to this lattice
+      const Floats below = next_whole((lowest - low) / step);  // steps from the group's lowest value to `lowest`
       const Lattices<Floats> lattice = lattices(step, lowest - below * step);
       lanes_left &= ~(above / step + below > Floats{} + (greatest_code + 0.5f));
       lanes_left &= (lattice.scale > Floats{}) & (least_ > Floats{});
@@ -239,7 +241,7 @@ template <std::size_t WIDTH>
   for (std::size_t first = 0; first < out.size(); first += lanes, values += lanes * group, codes += lanes * group) {
     const std::size_t here = std::min(lanes, out.size() - first);
     const float* batch = values;
-    if (here < lanes) {  // the first group again in the lanes that are left
+    if (here < lanes) {  // repeat the first group in unused lanes
       for (std::size_t lane = 0; lane < lanes; ++lane) {
         std::copy_n(values + (lane < here ? lane : 0) * group, group, last.data() + lane * group);
       }

@@ -1,12 +1,12 @@
-// Codes of any width, eight at a time.
+// Unpacks codes of any width, eight at a time.
 #pragma once
 
 #include "base/types.h"
 
 namespace modelutils::mlx {
 
-/// Eight codes of `bits` (2 … 8) bits, least significant first, to the eight bytes of a word. Higher bits of `stream`
-/// do not matter. Halves, quarters, eighths of the stream are moved apart in turn.
+/// Spreads eight codes of `bits` (2 … 8) bits, least significant first, to the eight bytes of a word. Ignores higher
+/// bits of `stream`. Splits the stream into halves, quarters, and eighths in turn.
 constexpr u64 spread_codes(u64 stream, u32 bits) {
   constexpr u64 ones = ~u64{0};
   const u64 half = ones >> (64 - 4 * bits);
