@@ -1,4 +1,4 @@
-// The 152 bytes at the beginning of a BUMPWGT4 or BUMPWGT5 file, and the footer of the latter. Source:
+// The 152 bytes at the beginning of a BUMPWGT4 or BUMPWGT5 file, and the footer of BUMPWGT5. Source:
 // docs/formats/bump5.md, "The file".
 #pragma once
 
@@ -12,19 +12,19 @@ namespace modelutils::bump5 {
 
 inline constexpr std::string_view magic = "BUMPWGT5";
 inline constexpr std::string_view magic4 = "BUMPWGT4";
-/// Header and extension.
+/// Size of header and extension.
 inline constexpr u64 header_bytes = 152;
 inline constexpr u64 checksum_offset = 88;
 inline constexpr u64 reserved_offset = 120;
-/// Here the number of dtype codes stands, and here the range of the checksum begins.
+/// Offset of the dtype code count, where the range of the checksum begins.
 inline constexpr u64 table_offset = header_bytes;
 inline constexpr u64 codes_offset = table_offset + 4;
 
 inline constexpr std::string_view footer_magic = "BUMPV5MD";
-/// The magic, the metadata's size (u64) and its SHA-256.
+/// Size of the footer: the magic, the metadata's size (u64) and its SHA-256.
 inline constexpr u64 footer_bytes = 48;
 
-/// The numbers as they stand in the file. u32 fields are held as u64, so that a value that does not fit can be seen
+/// The header's numbers as in the file. u32 fields are held as u64, so that a value that does not fit can be detected
 /// before it is written.
 struct Header {
   u64 version = 5;
@@ -50,9 +50,9 @@ struct Header {
 using HeaderField = bump::FieldOf<Header>;
 std::span<const HeaderField> header_fields();
 
-/// The 152 bytes, with the magic that the version asks for. Precondition: every value fits into its field.
+/// Returns the 152 bytes, with the version's magic. Precondition: every value fits its field.
 std::array<std::byte, header_bytes> encode(const Header& header);
-/// Reads the numbers, the checksum and the reserved bytes; the magic is the caller's business.
+/// Reads the numbers, the checksum and the reserved bytes. The caller checks the magic.
 Header decode(std::span<const std::byte, header_bytes> bytes);
 
 }  // namespace modelutils::bump5

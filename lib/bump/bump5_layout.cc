@@ -66,7 +66,7 @@ bool has_code(Role role) {
   return content == Content::matrix || content == Content::vector;
 }
 
-// The code that stands for pos_emb follows those of the embedding and the output head.
+// In the dtype table, the code of pos_emb follows those of the embedding and the output head.
 bool is_before_positions(Role role) {
   return role == Role::token_emb || role == Role::output_weight;
 }

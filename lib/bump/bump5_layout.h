@@ -1,4 +1,4 @@
-// Which entries a BUMPWGT4 or BUMPWGT5 file of a dense text model has, in which order and how large. Source:
+// The entries of a BUMPWGT4 or BUMPWGT5 file of a dense text model: their order and sizes. Source:
 // docs/formats/bump5.md, "Entries".
 #pragma once
 
@@ -18,14 +18,14 @@ namespace modelutils::bump5 {
 enum class Role : u8 {
   token_emb, output_weight,
   vocab_offsets, vocab_strings, vocab_scores, vocab_types, vocab_merges,
-  ln1_gamma, ln2_gamma, post_attention_norm, post_ffn_norm,  // from here on for each layer
+  ln1_gamma, ln2_gamma, post_attention_norm, post_ffn_norm,  // per layer, up to b2
   wq, bq, q_norm, wk, bk, k_norm, wv, bv, wo, bo, w1, b1, w2, b2,
   final_ln_weight, final_ln_bias,
 };
 // clang-format on
 inline constexpr std::size_t role_count = 27;
 
-/// Which of the optional entries there are: the same in every layer.
+/// The optional entries that are present, the same in every layer.
 struct Features {
   bool untied = false;      ///< output.weight
   bool vocabulary = false;  ///< the five vocab_ entries
@@ -34,33 +34,33 @@ struct Features {
   bool operator==(const Features&) const = default;
 };
 
-/// What an entry consists of, and where its type comes from.
+/// The kind of an entry's contents, which determines where its type is stored.
 enum class Content : u8 {
-  matrix,      ///< of a type that the dtype table has
+  matrix,      ///< the dtype table has its type
   vector,      ///< FP32, in the dtype table
   qk_norm,     ///< FP32, not in the dtype table
-  vocabulary,  ///< of the type that RoleInfo::word says; not in the dtype table
+  vocabulary,  ///< the type in RoleInfo::word; not in the dtype table
 };
 
 struct RoleInfo {
   Role role;
   std::string_view name;  ///< "wq"; in full "layer.N.wq"
-  bool in_layer;          ///< one for each layer
+  bool in_layer;          ///< one per layer
   Content content;
-  std::string_view word;        ///< its type in manifest and map; empty for a matrix
-  std::string_view sources[2];  ///< GGUF names, behind "blk.N." for in_layer; empty: zeros. w1 and b1 have two
+  std::string_view word;        ///< the entry's type in manifest and map; empty for a matrix
+  std::string_view sources[2];  ///< GGUF names, after "blk.N." if in_layer; empty: zeros. w1 and b1 have two
 };
 const RoleInfo& role_info(Role role);
-/// An entry's name without its layer -> role.
+/// Finds a role by an entry's name without its layer; nullopt if there is none.
 std::optional<Role> role_from_name(std::string_view name);
 
-/// A place in the payload.
+/// An entry of the payload: a role and its layer.
 struct Slot {
   Role role = Role::token_emb;
   u32 layer = 0;
   std::string name() const;
 };
-/// All places in payload order. Precondition: layers <= max_layers.
+/// Returns all slots in payload order. Precondition: layers <= max_layers.
 std::vector<Slot> slots_of(u64 layers, const Features& features);
 
 /// Number of dtype codes: 4 + untied + layers × (14, or 16 with post norms).
@@ -68,32 +68,33 @@ constexpr u64 code_count(u64 layers, const Features& features) {
   return 4 + (features.untied ? 1 : 0) + layers * (features.post_norms ? 16 : 14);
 }
 
-/// Rows and columns; vectors are one row. Nothing on overflow.
+/// Rows and columns; a vector is one row. Returns nullopt on overflow.
 std::optional<bump::Shape> shape_of(Role role, const Header& header);
 
-/// One entry where it stands in the file.
+/// One entry and its location in the file.
 struct Entry {
   Slot slot;
-  bump::Dtype dtype = bump::Dtype::fp32;  ///< of matrices and vectors
+  bump::Dtype dtype = bump::Dtype::fp32;  ///< for matrices and vectors
   u64 offset = 0;                         ///< absolute
   u64 size = 0;                           ///< bytes
 
   std::string name() const { return slot.name(); }
-  /// The type as manifest and map spell it: "q4_k", "fp32", "i32".
+  /// The type as spelled in manifest and map: "q4_k", "fp32", "i32".
   std::string_view word() const;
-  /// The type of the elements as the library knows it; nothing for int4.
+  /// The element type; nullopt for int4, which TensorType lacks.
   std::optional<TensorType> type() const;
 };
 
-/// All entries one after another from the end of the dtype table on; `dtypes`: one for each slot, FP32 for what is no
-/// matrix. Nothing if a row is not a whole number of blocks, or the file would be larger than 2^62 bytes.
+/// Lays out all entries without gaps from the end of the dtype table. `dtypes` has one element per slot, FP32 for slots
+/// that are not matrices. Returns nullopt if a row is not a whole number of blocks or the file would exceed 2^62 bytes.
 std::optional<std::vector<Entry>> lay_out(const Header& header, const Features& features,
                                           std::span<const bump::Dtype> dtypes);
 
-/// The dtype table of these entries: the renumbered codes, one for pos_emb (which is not written), none for vocabulary
-/// and QK norms.
+/// Returns the dtype table for these entries: the renumbered codes, including one for pos_emb, which is not written.
+/// Vocabulary and QK norms have no code.
 std::vector<u8> table_of(std::span<const Entry> entries);
-/// The other way: for each slot its dtype; nothing if a code is unknown, not 0 for a vector, or their number is wrong.
+/// The inverse: returns the dtype of each slot. Returns nullopt if a code is unknown, a vector's code is not 0, or the
+/// count is wrong.
 std::optional<std::vector<bump::Dtype>> dtypes_of(std::span<const u8> codes, u64 layers, const Features& features);
 
 }  // namespace modelutils::bump5

@@ -10,7 +10,7 @@ namespace modelutils::bump5 {
 
 namespace {
 
-// As C's strtoull() with base 0 reads it.
+// Parses a number like C's strtoull() with base 0.
 std::optional<u64> number_of(std::string_view text) {
   int base = 10;
   if (text.starts_with("0x") || text.starts_with("0X")) {
@@ -45,7 +45,7 @@ std::optional<MapLine> line_of(std::string_view text) {
   return MapLine{*name, *dtype, *numbers[0], *numbers[1], *numbers[2]};
 }
 
-// By offset; an empty entry behind the one that begins at the same place.
+// Sorts by offset; an empty entry comes after the one at the same offset.
 std::vector<Entry> in_map_order(std::span<const Entry> entries) {
   std::vector<Entry> ordered(entries.begin(), entries.end());
   std::ranges::stable_sort(ordered, [](const Entry& a, const Entry& b) {

@@ -42,7 +42,7 @@ Status read_footer(const ByteSource& source, Document& document) {
   return {};
 }
 
-// The dtype table with output.weight as FP16.
+// Returns the dtype table with output.weight changed to FP16; nullopt if it does not apply.
 std::optional<std::vector<u8>> with_fp16_head(const Document& document, const Features& features) {
   if (!features.untied || document.codes.size() < 2 || document.codes[1] != 0) return std::nullopt;
   std::vector<u8> codes = document.codes;

@@ -1,4 +1,4 @@
-// A BUMPWGT3 file's header and dtype table as plain structs, and the ways in which they can be read.
+// A BUMPWGT3 file's header and dtype table as plain structs, and possible readings of them.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace modelutils::bump {
 
-/// What the header does not say: from config.json, or solved from the file's size.
+/// Sizes missing from the header: taken from config.json, or solved from the file's size.
 struct Geometry {
   u64 kv_heads = 0;
   u64 intermediate = 0;
   bool operator==(const Geometry&) const = default;
 };
 
-/// One way to read the file under which the entries add up to its size exactly.
+/// An interpretation of the file in which the entries add up to its exact size.
 struct Reading {
   Numbering numbering = Numbering::original;
   Geometry geometry;
@@ -29,10 +29,10 @@ struct Document {
   u64 file_size = 0;
   Header header;
   u64 code_count = 0;     ///< as in the file at 0x80
-  std::vector<u8> codes;  ///< the dtype table; empty if it is cut off or contradicts num_layers
-  FindingLog findings;    ///< what keeps the file from being read: "bump-short", "bump-entries", "bump-layers"
+  std::vector<u8> codes;  ///< the dtype table; empty if truncated or inconsistent with num_layers
+  FindingLog findings;    ///< problems that make the file unreadable: "bump-short", "bump-entries", "bump-layers"
 
-  /// Header and dtype table were read and agree on the number of entries.
+  /// True if header and dtype table were read and agree on the number of entries.
   bool complete() const { return !codes.empty(); }
 };
 

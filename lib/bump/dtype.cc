@@ -69,7 +69,7 @@ std::optional<Dtype> dtype_from_code(u8 code, Numbering numbering) {
 
 std::optional<u64> row_bytes(Dtype dtype, u64 columns) {
   if (const std::optional<TensorType> type = dtype_info(dtype).type) return modelutils::row_bytes(*type, columns);
-  return columns % 2 == 0 ? std::optional(columns / 2) : std::nullopt;  // int4: two elements a byte
+  return columns % 2 == 0 ? std::optional(columns / 2) : std::nullopt;  // int4: two elements per byte
 }
 
 }  // namespace modelutils::bump

@@ -13,14 +13,14 @@ inline constexpr std::string_view magic = "BUMPWGT3";
 inline constexpr u64 header_bytes = 0x80;
 inline constexpr u64 checksum_offset = 0x40;
 inline constexpr u64 reserved_offset = 0x60;
-/// Here the number of dtype codes stands, and here the range of the checksum begins.
+/// Offset of the dtype code count, where the range of the checksum begins.
 inline constexpr u64 table_offset = 0x80;
 inline constexpr u64 codes_offset = 0x84;
 
 using Digest = std::array<std::byte, 32>;
 
-/// The numbers as they stand in the file, whatever they are. u32 fields are held as u64, so that a value that does not
-/// fit can be seen before it is written.
+/// The header's numbers as in the file, valid or not. u32 fields are held as u64, so that a value that does not fit can
+/// be detected before it is written.
 struct Header {
   u64 version = 3;
   u64 model_type = 1;  ///< legacy, constant
@@ -33,7 +33,7 @@ struct Header {
   u64 aligned_embed = 0;  ///< elements
   u64 aligned_head = 0;   ///< elements
   u64 aligned_ctx = 0;    ///< context_len rounded up to a multiple of 16
-  Digest sha256{};        ///< of everything from table_offset to the end of the file
+  Digest sha256{};        ///< of all bytes from table_offset to the end of the file
   Digest reserved{};      ///< zero
 };
 
@@ -41,10 +41,10 @@ using HeaderField = FieldOf<Header>;
 
 std::span<const HeaderField> header_fields();
 
-/// The 128 bytes. Precondition: every value fits into its field.
+/// Returns the 128 bytes. Precondition: every value fits its field.
 std::array<std::byte, header_bytes> encode(const Header& header);
 
-/// Reads the numbers, the checksum and the reserved bytes; the magic is the caller's business.
+/// Reads the numbers, the checksum and the reserved bytes. The caller checks the magic.
 Header decode(std::span<const std::byte, header_bytes> bytes);
 
 /// context_len rounded up to a multiple of 16 elements (64 bytes of f32).

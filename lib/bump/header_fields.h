@@ -1,5 +1,5 @@
-// The head of a BUMPWGT file as a table: each number's name, place and width, and then the checksum and the reserved
-// bytes.
+// The header of a BUMPWGT file as a table of its numbers, with name, offset and width; then the checksum and the
+// reserved bytes.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace modelutils::bump {
 
-/// One number of the header: the only place that says where it is and how wide.
+/// One number of the header. Its offset and width are defined only here.
 template <typename Header>
 struct FieldOf {
   std::string_view name;
@@ -21,13 +21,13 @@ struct FieldOf {
   u32 bytes;  ///< 4 or 8
 };
 
-/// Places of the fields that are not numbers.
+/// Offsets of the fields that are not numbers.
 struct HeaderPlaces {
   u64 checksum;
   u64 reserved;
 };
 
-/// The bytes of a header of `size` bytes. Precondition: every value fits into its field.
+/// Returns the bytes of a header of `size` bytes. Precondition: every value fits its field.
 template <std::size_t size, typename Header>
 std::array<std::byte, size> encode_fields(std::span<const FieldOf<Header>> fields, const Header& header,
                                           std::string_view magic, HeaderPlaces places) {
@@ -35,14 +35,14 @@ std::array<std::byte, size> encode_fields(std::span<const FieldOf<Header>> field
   std::memcpy(bytes.data(), magic.data(), magic.size());
   for (const FieldOf<Header>& field : fields) {
     const u64 value = header.*field.value;
-    std::memcpy(bytes.data() + field.offset, &value, field.bytes);  // little-endian: the low bytes come first
+    std::memcpy(bytes.data() + field.offset, &value, field.bytes);  // little-endian: the low bytes are first
   }
   std::memcpy(bytes.data() + places.checksum, header.sha256.data(), header.sha256.size());
   std::memcpy(bytes.data() + places.reserved, header.reserved.data(), header.reserved.size());
   return bytes;
 }
 
-/// The reverse; the magic is the caller's business.
+/// The inverse of encode_fields(). The caller checks the magic.
 template <std::size_t size, typename Header>
 Header decode_fields(std::span<const FieldOf<Header>> fields, std::span<const std::byte, size> bytes,
                      HeaderPlaces places) {

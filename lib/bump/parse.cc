@@ -13,7 +13,7 @@ namespace modelutils::bump {
 
 namespace {
 
-// Every way to write `number` (a u32 of the header, so at most 65,536 steps) as K × something, K rising.
+// Returns all divisors of `number`, ascending. It is a u32 of the header, so this takes at most 65,536 steps.
 std::vector<u64> divisors_of(u64 number) {
   std::vector<u64> divisors;
   for (u64 i = 1; i * i <= number; ++i) {
@@ -25,8 +25,8 @@ std::vector<u64> divisors_of(u64 number) {
   return divisors;
 }
 
-// The file's size grows linearly with the intermediate size, in steps of whole blocks. So the size that fits is found
-// by one division; that it fits exactly is checked by computing the size again.
+// The file size grows linearly with the intermediate size, in steps of whole blocks. One division gives the candidate;
+// computing its size again checks that it fits exactly.
 std::optional<u64> solve_intermediate(Dimensions dimensions, const Census& census, u64 size) {
   constexpr u64 step = 256;  // a multiple of every block size
   dimensions.intermediate = 0;
