@@ -17,7 +17,7 @@ namespace modelutils {
 
 namespace {
 
-// Keys behind tokenizer.ggml. that special_tokens is made of.
+// Keys below "tokenizer.ggml." from which special_tokens is made.
 constexpr std::array<std::string_view, 8> special_keys = {"eos_token_id",     "bos_token_id",  "unknown_token_id",
                                                           "padding_token_id", "add_bos_token", "add_eos_token",
                                                           "add_space_prefix", "model"};
@@ -31,7 +31,7 @@ class Texts {
     out_.begin_object();
     out_.key("architectures");
     out_.begin_array();
-    out_.string("LlamaForCausalLM");  // whatever the model is: the engine goes by model_type
+    out_.string("LlamaForCausalLM");  // for every model: the engine goes by model_type
     out_.end_array();
     out_.member("model_type", mapping_.hyper.architecture);
     out_.member("num_hidden_layers", header_.num_layers);
@@ -93,7 +93,7 @@ class Texts {
     out_.decimal(value);
   }
 
-  // A text of the source, unless it is blank (or no text at all).
+  // Writes a string key of the source unless it is absent or blank.
   void text(std::string_view name, std::string_view key) {
     const std::string_view value = index_.string_value(key).value_or("");
     if (value.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos || !is_utf8(value)) return;
@@ -274,7 +274,7 @@ Result<std::string> bump5_metadata_text(const std::string& manifest, const std::
     return member ? json::canonical_text(*member) : std::string("null");
   };
   const std::string no_template = "null";
-  // Keys in sorted order. No created_at: the same model gives the same file.
+  // Keys are sorted. There is no created_at, so that the same model gives the same file.
   return fmt::format(R"({{"config":{},"created_by":"{}","format":"BUMPWGT5","manifest_hash":"{}","quant_summary":{},)"
                      R"("schema_version":1,"template":{},"template_hash":"{}"}})",
                      part("config"), creator, sha256_of(json::canonical_text(document->root)), part("quant_summary"),

@@ -1,5 +1,5 @@
-// The texts that belong to a BUMPWGT5 file: config.json, the manifest by which C-Kernel-Engine builds its program, and
-// the metadata at the end of the weights. Source: docs/formats/bump5.md.
+// The texts of a BUMPWGT5 conversion: config.json, the manifest from which C-Kernel-Engine builds its program, and the
+// metadata at the end of the weights. Source: docs/formats/bump5.md.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace modelutils {
 
-// Precondition of all: a mapping without refusals, and the index of the file it was made of.
+// Precondition for all functions: a mapping without refusals, and the index of the file that it was made from.
 
 /// config.json.
 std::string bump5_config_text(const gguf::Index& index, const Bump5Mapping& mapping);
-/// weights_manifest.json. Its `template` is null: the engine takes its own.
+/// weights_manifest.json. Its `template` is null, so that the engine uses its own.
 std::string bump5_manifest_text(const gguf::Index& index, const Bump5Mapping& mapping);
 /// weights_manifest.map.
 std::string bump5_map_text(const Bump5Mapping& mapping);
-/// The metadata: canonical JSON. `manifest`: the text of bump5_manifest_text(). Error: "internal".
+/// The metadata as canonical JSON. `manifest` is the text of bump5_manifest_text(). Error: "internal".
 Result<std::string> bump5_metadata_text(const std::string& manifest, const std::string& creator);
 
 }  // namespace modelutils

@@ -14,16 +14,16 @@ namespace modelutils {
 
 namespace {
 
-// What a matrix is used for decides which kernels there are.
+// A matrix's use determines which kernels the engine has for it.
 enum class Bump5Use : u8 {
-  matrix,         // of a layer, or the output head
-  embedding,      // looked up by rows; of a tied model also the head
-  gemma_gate_up,  // gemma3's gate and up, whose input is quantised to Q8_0
+  matrix,         // in a layer, or the output head
+  embedding,      // looked up by row; in a tied model also the head
+  gemma_gate_up,  // gemma3's gate and up, whose input the engine quantises to Q8_0
 };
 
 struct CarriedType {
   TensorType type;
-  std::optional<TensorType> uses[3];  // in the order of Bump5Use
+  std::optional<TensorType> uses[3];  // in the order of Bump5Use; nullopt: not supported
 };
 
 using enum TensorType;
@@ -46,8 +46,8 @@ constexpr std::array<CarriedType, 11> carried_types = {{
 }};
 // clang-format on
 
-// The type to write: the tensor's own, or one that holds the same values exactly. Nothing if there is no kernel for
-// the type and none of the substitutes that we make.
+// Returns the type to write: the tensor's own, or one that holds the same values exactly. Returns nullopt if the engine
+// has no kernel for the type or for any substitute.
 std::optional<TensorType> bump5_type(TensorType type, Bump5Use use) {
   const auto found = std::ranges::find(carried_types, type, &CarriedType::type);
   return found == carried_types.end() ? std::nullopt : found->uses[static_cast<std::size_t>(use)];
@@ -137,7 +137,7 @@ class Mapper {
     return {};
   }
 
-  // What the engine's configuration must say and can do.
+  // Checks the numbers that the engine's configuration needs.
   void check_numbers() {
     const BumpHyperParameters& hyper = mapping_.hyper;
     if (!hyper.rms_eps || !std::isfinite(*hyper.rms_eps)) {
@@ -169,7 +169,7 @@ class Mapper {
     const std::vector<bump5::Slot> slots = bump5::slots_of(mapping_.header.num_layers, mapping_.features);
     std::vector<Dtype> dtypes;
     std::vector<Bump5Entry> entries;
-    // A hostile block_count makes slots, but not recipes for tensors that are not there.
+    // A forged block_count creates slots, but no recipes for tensors that do not exist.
     for (const bump5::Slot& slot : slots) {
       Bump5Entry out;
       out.entry.slot = slot;
@@ -232,7 +232,7 @@ class Mapper {
     const RoleInfo& role = bump5::role_info(out.entry.slot.role);
     if (!role.in_layer) return std::string(role.sources[which]);
     const std::string name = block_tensor_name(out.entry.slot.layer, role.sources[which]);
-    // Some files spell gemma3's last norm of a layer differently.
+    // Some files name the last norm of gemma3's layers differently.
     if (role.role == Role::post_ffn_norm && source_->find(name) == nullptr) {
       const std::string other = block_tensor_name(out.entry.slot.layer, "post_ffn_norm.weight");
       if (source_->find(other) != nullptr) return other;
@@ -266,7 +266,7 @@ class Mapper {
     return true;
   }
 
-  // The tensor as part of the entry, and the type it is written as.
+  // Adds the tensor to the entry; returns the type that it is written as.
   std::optional<TensorType> add_matrix(Bump5Entry& out, const std::string& name, std::vector<u64> ne, Bump5Use use) {
     const LocatedTensor* tensor = source_->take(name, std::move(ne), true);
     if (tensor == nullptr) return std::nullopt;

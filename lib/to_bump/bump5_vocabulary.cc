@@ -16,10 +16,10 @@ namespace modelutils {
 namespace {
 
 struct TokenizerType {
-  std::string_view model;  // tokenizer.ggml.model
+  std::string_view model;  // value of tokenizer.ggml.model
   std::string_view type;
 };
-// Any model but "llama" that the engine takes for SentencePiece is split by likelihood there (build_ir_v8.py).
+// The engine treats every model here whose type is SentencePiece, except "llama", as unigram (build_ir_v8.py).
 constexpr std::array<TokenizerType, 8> tokenizer_types = {{
     {"llama", "sentencepiece"},
     {"spm", "sentencepiece"},
@@ -31,7 +31,7 @@ constexpr std::array<TokenizerType, 8> tokenizer_types = {{
     {"wordpiece", "wordpiece"},
 }};
 
-constexpr u64 most_bytes = std::numeric_limits<i32>::max();  // the offsets are i32
+constexpr u64 most_bytes = std::numeric_limits<i32>::max();  // offsets are i32
 
 template <typename T>
 void append(std::string& out, T value) {
@@ -66,7 +66,7 @@ class VocabularyReader {
     refusals_.add("gguf2bump-vocabulary", "key", fmt::format("tokenizer.ggml.{}", suffix), std::move(message));
   }
 
-  // Without a name the engine takes the one that most models of the architecture have.
+  // Without a model name, uses the tokenizer that most models of the architecture have.
   void check_model() {
     const auto model = index_.string_value("tokenizer.ggml.model");
     if (!model) return;

@@ -11,7 +11,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 longest_rope = 65536;  // rotated elements of a head; published models have at most 256
+constexpr u64 longest_rope = 65536;  // rotated elements per head; published models have at most 256
 
 void write_llama3(json::Writer& out, const Llama3Rope& rope) {
   out.begin_object();
@@ -34,7 +34,7 @@ void write_llama3(json::Writer& out, const Llama3Rope& rope) {
 void write_key_scaling(json::Writer& out, const gguf::Index& index, const RopeScalingKeys& scaling) {
   out.begin_object();
   out.member("rope_type", scaling.type);
-  out.member("type", scaling.type);  // the older name, which some readers insist on
+  out.member("type", scaling.type);  // the older name, which some readers require
   const auto number = [&](std::string_view name, std::string_view suffix) {
     if (const std::optional<double> value = index.float_value(index.arch_key(suffix))) {
       out.key(name);
@@ -53,7 +53,7 @@ void write_key_scaling(json::Writer& out, const gguf::Index& index, const RopeSc
   out.end_object();
 }
 
-// The one float type of all matrices, if there is one.
+// Returns the common float type of all matrices; nullopt if there is none.
 std::optional<std::string_view> torch_dtype_of(const BumpMapping& mapping) {
   std::optional<bump::Dtype> common;
   for (const BumpEntry& entry : mapping.entries) {
@@ -71,7 +71,7 @@ std::optional<std::string_view> torch_dtype_of(const BumpMapping& mapping) {
 
 std::optional<HfIdentity> hf_identity_of(std::string_view architecture, bool has_experts) {
   const arch::Family* family = arch::find_gguf_family(architecture, has_experts);
-  if (family == nullptr) family = arch::find_family({}, architecture);  // "mistral" and the like
+  if (family == nullptr) family = arch::find_family({}, architecture);  // for names like "mistral"
   if (family == nullptr) return std::nullopt;
   return HfIdentity{arch::first_name(family->classes), arch::first_name(family->model_types), family->activation};
 }

@@ -1,4 +1,4 @@
-// config.json beside a BUMPWGT3 file. Source: docs/formats/bump.md, "config.json".
+// config.json next to a BUMPWGT3 file. Source: docs/formats/bump.md, "config.json".
 #pragma once
 
 #include <optional>
@@ -12,23 +12,24 @@
 
 namespace modelutils {
 
-/// How Hugging Face calls an architecture of GGUF.
+/// Hugging Face's names for a GGUF architecture.
 struct HfIdentity {
   std::string_view class_name;  ///< "LlamaForCausalLM"
   std::string_view model_type;  ///< "llama"
   std::string_view hidden_act;
 };
-/// Nothing if we know no name for it.
+/// Returns nullopt if no name is known.
 std::optional<HfIdentity> hf_identity_of(std::string_view architecture, bool has_experts);
 
-/// The parameters by which config.json says the content of rope_freqs.weight; nothing if it cannot. Errors: reading.
+/// Returns the config.json parameters that reproduce rope_freqs.weight; nullopt if no parameters do. Errors: read
+/// errors.
 Result<std::optional<Llama3Rope>> read_rope_freqs(const gguf::SplitSet& set, const BumpMapping& mapping);
 
-/// What keeps the hyper-parameters from being said in config.json goes to `refusals` ("gguf2bump-architecture",
-/// "gguf2bump-key", "gguf2bump-rope-scaling").
+/// Adds a refusal for each hyper-parameter that config.json cannot express ("gguf2bump-architecture", "gguf2bump-key",
+/// "gguf2bump-rope-scaling").
 void check_bump_config(const gguf::Index& index, const BumpMapping& mapping, Refusals& refusals);
 
-/// The text of config.json. Precondition: check_bump_config() had no refusals.
+/// The text of config.json. Precondition: check_bump_config() added no refusals.
 std::string bump_config_text(const gguf::Index& index, const BumpMapping& mapping,
                              const std::optional<Llama3Rope>& rope);
 

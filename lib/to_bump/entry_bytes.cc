@@ -10,9 +10,10 @@ namespace modelutils {
 namespace {
 
 constexpr u64 entry_window_bytes = 256 * 1024;
-constexpr std::size_t direct_bytes = 32 * 1024;  // runs of this size go straight into the caller's buffer
+constexpr std::size_t direct_bytes = 32 * 1024;  // runs of at least this size are read directly into the caller's
+                                                 // buffer
 
-// Bytes that one run has in the output.
+// Size of one run in the output.
 u64 run_in_output(const BumpPart& part) {
   switch (part.kind) {
     case BumpPart::Kind::zeros: return 0;
@@ -24,7 +25,7 @@ u64 run_in_output(const BumpPart& part) {
   return part.run / sizes.from_bytes * sizes.to_bytes;
 }
 
-// What one run and the zeros behind it make, and all of them.
+// Size of one run with its zeros, and of the whole part.
 u64 period_of(const BumpPart& part) {
   return run_in_output(part) + part.zeros;
 }
@@ -114,7 +115,7 @@ Status BumpEntryReader::load_window(const BumpPart& part, u64 position, u64 want
   return {};
 }
 
-// Source bytes from `position` on, where the runs count as one behind the other.
+// Reads source bytes starting at `position`, counted as if the runs were contiguous.
 Status BumpEntryReader::read_runs(const BumpPart& part, u64 position, MutableBytes out) const {
   const ByteSource& source = *set_.files[part.file].source;
   if (part.stride == 0) return source.read_exact(part.offset + position, out);

@@ -1,4 +1,4 @@
-// The bytes that BUMPWGT entries must have, made of the GGUF tensors that their parts name.
+// Produces the bytes of BUMPWGT entries from the GGUF tensors that their parts name.
 #pragma once
 
 #include <span>
@@ -10,28 +10,29 @@
 
 namespace modelutils {
 
-/// What the parts of an entry make together, in bytes.
+/// Size of an entry with these parts.
 u64 bytes_of(std::span<const BumpPart> parts);
 
-/// Reads pieces of entries; best in order. For one thread. Memory: one window of 256 KiB, whatever the tensors are.
+/// Reads pieces of entries; fastest in order. Not thread-safe. Memory: one window of 256 KiB, regardless of tensor
+/// sizes.
 class BumpEntryReader {
  public:
-  explicit BumpEntryReader(const gguf::SplitSet& set) : set_(set) {}  ///< which must outlive it
+  explicit BumpEntryReader(const gguf::SplitSet& set) : set_(set) {}  ///< `set` must outlive the reader
 
-  /// The bytes of an entry from `position` on. Precondition: it has as many. The parts must outlive the reader. Errors:
-  /// those of reading the source ("io-shrunk", "io-short", "io-read").
+  /// Reads an entry's bytes starting at `position`. Preconditions: the entry is long enough, and the parts outlive the
+  /// reader. Errors: read errors of the source ("io-shrunk", "io-short", "io-read").
   Status read(std::span<const BumpPart> parts, u64 position, MutableBytes out);
 
  private:
   Status read_part(const BumpPart& part, u64 position, MutableBytes out);
-  // `wanted`: how many bytes behind `position` will be asked for at most.
+  // `wanted`: the maximum number of bytes after `position` that will be requested.
   Result<std::size_t> from_source(const BumpPart& part, u64 position, MutableBytes out, u64 wanted);
   Status load_window(const BumpPart& part, u64 position, u64 wanted);
   Status read_runs(const BumpPart& part, u64 position, MutableBytes out) const;
 
   const gguf::SplitSet& set_;
 
-  // What a stretch of a part's source looks like in the output (converted, where it is converted).
+  // A section of a part's source in its output form, converted if necessary.
   const BumpPart* window_of_ = nullptr;
   std::vector<std::byte> window_;
   std::vector<std::byte> source_;

@@ -26,16 +26,16 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 uniform_gemma_layers = 5;  // from the sixth on, one in six attends to everything
+constexpr u64 uniform_gemma_layers = 5;  // from the sixth layer on, one in six has full attention
 
-// Types whose head only the full layout of logits computes; see docs/formats/bump5.md, "Types".
+// Types whose output head the engine computes only in the full logits layout; see docs/formats/bump5.md, "Types".
 bool needs_full_logits(bump::Dtype dtype) {
   using bump::Dtype;
   return dtype == Dtype::fp32 || dtype == Dtype::fp16 || dtype == Dtype::q5_1 || dtype == Dtype::q5_k;
 }
 
-// The remarks: types that were exchanged, layers that the engine computes differently, merges and tokens that its
-// tokenizer cannot have. Source: docs/formats/bump5.md.
+// Adds notes about converted types, layers that the engine computes differently, and merges and tokens that its
+// tokenizer cannot represent. Source: docs/formats/bump5.md.
 void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& notes) {
   for (const auto& [types, count] : mapping.substitutes) {
     notes.push_back(fmt::format(
@@ -105,7 +105,7 @@ class Conversion {
   }
 
  private:
-  // Everything in the source that breaks a rule of class error.
+  // Fails if the source breaks a rule of class error.
   Status check_input() {
     for (const gguf::SetFile& file : set_.files) {
       report_.inputs.push_back(file.path);
@@ -179,7 +179,7 @@ class Conversion {
     return {};
   }
 
-  // The file is what upstream's converter makes of the model, and its one runtime path for BUMPWGT3 expects another:
+  // The file matches upstream's converter, but upstream's only runtime path for BUMPWGT3 expects another order:
   // docs/formats/bump.md, "Reading it at run time".
   void note_runtime() {
     const BumpMapping& mapping = report_.mapping;
@@ -215,7 +215,7 @@ class Conversion {
     return std::any_of(drop.begin(), drop.end(), [&](const std::string& glob) { return glob_match(glob, name); });
   }
 
-  // Two tensors have a place only if their content allows it. Still before a byte is written.
+  // Two tensors may be left out only if their contents are redundant. Check before a byte is written.
   Status look_at_data() {
     if (report_.bump5) return {};
     BumpMapping& mapping = report_.mapping;
@@ -251,7 +251,7 @@ class Conversion {
 
   OutputOptions output_options() const { return {.force = options_.force, .inputs = {}, .binary = true}; }
 
-  // What would be in the way of the outputs.
+  // Notes existing files that would block the outputs.
   void note_outputs() {
     const BumpOutputPaths& paths = report_.paths;
     for (const auto* output : {&paths.output, &paths.config, &paths.manifest, &paths.map}) {
@@ -262,7 +262,7 @@ class Conversion {
     }
   }
 
-  // All of them before the work begins: an output that may not be replaced is not a surprise after an hour.
+  // Create all outputs before the work begins, so that a file that may not be replaced is reported at once.
   Status create_outputs() {
     const BumpOutputPaths& paths = report_.paths;
     if (paths.output) MU_TRY(check_free_space(*paths.output, report_.file_size));
@@ -272,7 +272,7 @@ class Conversion {
       if (!path) return {};
       MU_ASSIGN(AtomicOutput created, AtomicOutput::create(*path, options));
       output.emplace(std::move(created));
-      options.binary = false;  // the weights come first, what follows is text
+      options.binary = false;  // the weights come first; later outputs are text
       return {};
     };
     MU_TRY(create(paths.output, weights_));
@@ -322,7 +322,7 @@ class Conversion {
   bool wants_config_ = false;
   GgufToBumpReport report_;
   std::string manifest_text_, metadata_;  // BUMPWGT5
-  NewFolder folder_;                      // goes after the outputs in it
+  NewFolder folder_;                      // must be destroyed after the outputs in it
   std::optional<AtomicOutput> weights_, config_, manifest_, map_;
 };
 

@@ -12,7 +12,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 largest = std::numeric_limits<u32>::max();  // every number of the header but the aligned ones is a u32
+constexpr u64 largest = std::numeric_limits<u32>::max();  // the header's numbers are u32, except the aligned ones
 
 bool is_integer(gguf::ValueType type) {
   using gguf::ValueType;
@@ -25,12 +25,12 @@ class KeyReader {
   KeyReader(const gguf::SplitSet& set, const gguf::Index& index, u32 version, Refusals& refusals)
       : file_(set.files.front()), index_(index), version_(version), refusals_(refusals) {}
 
-  /// The version of the file to be.
+  /// The output file's version.
   u32 version() const { return version_; }
 
   bool has(std::string_view suffix) const { return index_.key(index_.arch_key(suffix)) != nullptr; }
 
-  /// A whole number from 1 to 2^32 - 1. Some models give one for each layer: the header has room for one in all.
+  /// Reads an integer from 1 to 2^32 - 1. Some models have one per layer; the header has room for a single value.
   Result<std::optional<u64>> number(std::string_view suffix) {
     const std::string key = index_.arch_key(suffix);
     std::optional<u64> value = index_.unsigned_value(key);
@@ -84,7 +84,7 @@ class KeyReader {
   Refusals& refusals_;
 };
 
-// head_dim and the rows of K and V.
+// Reads head_dim and the row counts of K and V.
 Result<bool> read_heads(KeyReader& keys, const gguf::Index& index, bump::Dimensions& d) {
   MU_ASSIGN(const std::optional<u64> heads, keys.number("attention.head_count"));
   std::optional<u64> kv_heads = heads;
@@ -146,7 +146,7 @@ Result<std::optional<BumpHyperParameters>> read_bump_hyper_parameters(const gguf
   d.embed = d.aligned_embed = embed.value_or(1);
   MU_ASSIGN(const bool has_heads, read_heads(keys, index, d));
   hyper.rms_eps = keys.decimal("attention.layer_norm_rms_epsilon");
-  if (!hyper.rms_eps) hyper.rms_eps = keys.decimal("norm_rms_eps");  // the name in some old files
+  if (!hyper.rms_eps) hyper.rms_eps = keys.decimal("norm_rms_eps");  // name in some old files
   hyper.rope_theta = keys.decimal("rope.freq_base").value_or(10000.0f);
   if (!layers || !embed || !intermediate || !context || !has_heads) return std::nullopt;
   if (*layers > bump::max_layers) {

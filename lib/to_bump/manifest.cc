@@ -13,7 +13,7 @@ namespace modelutils {
 
 namespace {
 
-// An entry of either version.
+// An entry of either version, for listing.
 struct Listed {
   std::string_view dtype;
   u64 size;
@@ -48,7 +48,7 @@ std::map<std::string_view, Total> totals_by_dtype(const std::vector<Listed>& ent
   return totals;
 }
 
-// The numbers of the header by its own names, and for BUMPWGT3 the two that it lacks.
+// Writes the header's numbers under their own names and, for BUMPWGT3, the two sizes that the header lacks.
 void write_dimensions(json::Writer& out, const GgufToBumpReport& report) {
   if (report.bump5) {
     for (const auto& field : bump5::header_fields()) out.member(field.name, report.bump5->header.*field.value);
@@ -61,7 +61,7 @@ void write_dimensions(json::Writer& out, const GgufToBumpReport& report) {
   out.member("intermediate_size", d.intermediate);
 }
 
-// Tensors written as another type (BUMPWGT5).
+// Writes the counts of tensors stored as another type (BUMPWGT5).
 void write_substitutes(json::Writer& out, const Bump5Mapping& mapping) {
   out.key("substitutes");
   out.begin_array();
@@ -218,7 +218,7 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
   const BumpPlan& plan = report.plan();
   const std::vector<Listed> entries = listed(report);
   const bump::Dimensions& d = plan.hyper.dimensions;
-  if (plan.hyper.architecture.empty()) return {};  // not even the hyper-parameters could be read
+  if (plan.hyper.architecture.empty()) return {};  // the hyper-parameters could not be read
   std::string text = fmt::format(
       "architecture  {}\n"
       "layers        {}\n"

@@ -112,7 +112,8 @@ class EntryMapper {
     return true;
   }
 
-  /// A vector of `heads` × `length` elements of a float type, widened, `pad` zero elements after each head.
+  /// Adds a vector of `heads` × `length` elements of a float type, widened to FP32, with `pad` zero elements after each
+  /// head.
   bool vector(BumpEntry& out, std::size_t which, u64 heads, u64 length, u64 pad, bool required) {
     const std::string name = source_name(out, which);
     const LocatedTensor* tensor = source_->take(name, {heads * length}, required);
@@ -129,7 +130,7 @@ class EntryMapper {
     return true;
   }
 
-  /// The tensor's dtype in the file, or nothing and a refusal that names the flag that would help.
+  /// Returns the tensor's dtype in the file; nullopt after adding a refusal that names the flag that would help.
   std::optional<Dtype> carried_dtype(const LocatedTensor& tensor) {
     const std::optional<Dtype> dtype = bump::dtype_of(tensor.type);
     if (dtype && bump::code_of(*dtype, request_.codes())) return dtype;
@@ -141,7 +142,7 @@ class EntryMapper {
     return std::nullopt;
   }
 
-  /// A matrix whose rows are in `heads` groups, `pad` zero rows after each.
+  /// Adds a matrix whose rows form `heads` groups, with `pad` zero rows after each.
   bool matrix(BumpEntry& out, std::vector<u64> ne, u64 heads, u64 pad) {
     const std::string name = source_name(out, 0);
     const LocatedTensor* tensor = source_->take(name, std::move(ne), true);
@@ -159,7 +160,7 @@ class EntryMapper {
     return true;
   }
 
-  /// wo: with padded heads its columns are padded for each head, which block types allow at whole blocks only.
+  /// Adds wo. With padded heads, each head's columns are padded; block types allow this only at whole blocks.
   bool output_projection(BumpEntry& out) {
     const Dimensions& d = dimensions();
     if (!matrix(out, {d.heads * d.head_dim, d.embed}, 1, 0)) return false;
@@ -181,8 +182,8 @@ class EntryMapper {
     return true;
   }
 
-  /// Q, K and their biases with the elements of each head that are rotated together, one in each half: first all first
-  /// ones of the pairs, then all second ones, then what is not rotated. GGUF has them as pairs in llama alone.
+  /// Reorders Q, K and their biases so that the rotated pairs of each head are split: all first elements, then all
+  /// second elements, then the elements that are not rotated. Only GGUF's llama architecture has them as pairs.
   bool split(BumpEntry& out, u64 heads) {
     if (!request_.split_halves || mapping_.hyper.architecture != "llama" || out.sources.empty()) return true;
     const Dimensions& d = dimensions();
@@ -216,7 +217,7 @@ class EntryMapper {
     return true;
   }
 
-  /// F32 wo head by head, E rows of D columns each.
+  /// Reorders F32 wo head by head, as E rows of D columns each.
   bool pack_by_head(BumpEntry& out) {
     if (!request_.split_halves || out.entry.dtype != Dtype::fp32) return true;
     const Dimensions& d = dimensions();
@@ -252,7 +253,8 @@ class EntryMapper {
     return true;
   }
 
-  /// What no entry took. `has_dimensions` is false if the hyper-parameters could not be read: then nothing was placed.
+  /// Handles the tensors not used by any entry. If `has_dimensions` is false, the hyper-parameters could not be read
+  /// and no tensor was placed.
   void sort_out_the_rest(bool has_dimensions) {
     for (const LocatedTensor& tensor : source_->tensors()) {
       mapping_.has_experts |= is_expert_tensor(tensor.name);

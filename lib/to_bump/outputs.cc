@@ -18,14 +18,14 @@ namespace fs = std::filesystem;
 
 constexpr u64 largest = ~u32{0};
 
-// Is `path` (or will it be) a regular file? Devices and FIFOs are written in place and have no folder of their own.
+// True if `path` is or will be a regular file. Devices and FIFOs are written in place and have no files next to them.
 bool is_regular_output(const std::string& path) {
   std::error_code ignored;
   const auto status = fs::status(path, ignored);
   return path != "-" && (!fs::exists(status) || fs::is_regular_file(status));
 }
 
-// The option that this version does not have, if one was given.
+// Refuses an option that this version does not support.
 Status check_version(const GgufToBumpOptions& options) {
   const BumpRequest& request = options.request;
   if (request.version == 3) return {};
@@ -61,7 +61,7 @@ std::string map_path_of(const std::string& manifest) {
   return path.extension() == ".json" ? path.replace_extension(".map").string() : manifest + ".map";
 }
 
-// A folder stands for its weights.bump.
+// Replaces a folder by its weights.bump.
 void name_weights(BumpOutputPaths& paths) {
   std::error_code ignored;
   const std::string& output = *paths.output;

@@ -1,4 +1,4 @@
-// Which files gguf2bump writes, and where.
+// Chooses the files that gguf2bump writes.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace modelutils {
 
-/// The paths that the options ask for: those given, and next to the weights config.json, for BUMPWGT5 also
-/// weights_manifest.json; the map next to the manifest. `output` may name a folder for BUMPWGT5: its weights.bump.
-/// Errors (kind usage): an option that the version does not have, two outputs of one name, a number out of range, no
-/// place for a file that is needed.
+/// Returns the paths for these options: the given ones, plus config.json next to the weights; for BUMPWGT5 also
+/// weights_manifest.json, and the map next to the manifest. For BUMPWGT5 `output` may be a folder, which gets
+/// weights.bump. Errors (kind usage): an option that the version does not support, two outputs with the same name, a
+/// number out of range, no location for a required file.
 Result<BumpOutputPaths> choose_bump_outputs(const GgufToBumpOptions& options);
 
 }  // namespace modelutils

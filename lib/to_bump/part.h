@@ -1,5 +1,4 @@
-// Where the bytes of a BUMPWGT entry come from: the recipe that the converter streams by and verify --against compares
-// by.
+// The source of a BUMPWGT entry's bytes: the recipe used for conversion and for verify --against.
 #pragma once
 
 #include <memory>
@@ -11,38 +10,38 @@
 
 namespace modelutils {
 
-/// A GGUF tensor where it stands.
+/// A GGUF tensor and its location.
 struct LocatedTensor {
   std::string name;
   TensorType type = TensorType::F32;
-  std::vector<u64> ne;   ///< without trailing ones
+  std::vector<u64> ne;   ///< without trailing dimensions of 1
   std::size_t file = 0;  ///< index into the set's files
-  u64 offset = 0;        ///< absolute in that file
+  u64 offset = 0;        ///< absolute offset in that file
   u64 bytes = 0;
 };
 
-/// A run of source bytes followed by zeros, repeated: whole matrices (once), packed heads (a run for each head), padded
-/// columns (a run for each head of each row), every second row of a head (a run for each row, with a stride).
+/// A run of source bytes followed by zeros, repeated: a whole matrix (one run), packed heads (a run per head), padded
+/// columns (a run per head of each row), or every second row of a head (a run per row, with a stride).
 struct BumpPart {
   enum class Kind : u8 {
     zeros,
     copy,
-    convert,  ///< block by block into another type, without loss (transfer/exact_blocks.h)
-    literal,  ///< bytes in memory, once
+    convert,  ///< block by block to another type without loss (transfer/exact_blocks.h)
+    literal,  ///< bytes in memory, not repeated
   };
   Kind kind = Kind::zeros;
-  TensorType type = TensorType::F32;  ///< of the source, for convert
-  TensorType to = TensorType::F32;    ///< of the entry, for convert
+  TensorType type = TensorType::F32;  ///< source type, for convert
+  TensorType to = TensorType::F32;    ///< entry type, for convert
   std::size_t file = 0;
   u64 offset = 0;  ///< absolute offset of the first run
   u64 repeat = 1;
-  u64 stride = 0;  ///< from the beginning of a run to that of the next in the source; 0: one stands behind the other
-  u64 run = 0;     ///< source bytes of one run
-  u64 zeros = 0;   ///< bytes behind each run
+  u64 stride = 0;  ///< distance between the starts of runs in the source; 0: contiguous
+  u64 run = 0;     ///< source bytes per run
+  u64 zeros = 0;   ///< zero bytes after each run
   std::shared_ptr<const std::string> literal = {};
 };
 
-/// All of a tensor, once.
+/// A whole tensor, not repeated.
 inline BumpPart part_of(const LocatedTensor& tensor, BumpPart::Kind kind) {
   BumpPart part;
   part.kind = kind;
@@ -54,7 +53,7 @@ inline BumpPart part_of(const LocatedTensor& tensor, BumpPart::Kind kind) {
   return part;
 }
 
-/// All of a tensor as elements of type `to`: copied if it is of that type.
+/// A whole tensor with elements of type `to`; copied if it already has that type.
 inline BumpPart part_as(const LocatedTensor& tensor, TensorType to) {
   if (tensor.type == to) return part_of(tensor, BumpPart::Kind::copy);
   BumpPart part = part_of(tensor, BumpPart::Kind::convert);

@@ -1,5 +1,4 @@
-// Everything that stands against a conversion, collected: a user wants the whole list at once, and one line for 80
-// layers.
+// Collects all reasons against a conversion, so that the user sees the complete list, with one line for 80 layers.
 #pragma once
 
 #include <map>
@@ -12,17 +11,17 @@
 
 namespace modelutils {
 
-/// Errors of kind input about tensors and keys. Those that differ only in the block number are folded into one.
+/// Errors of kind input about tensors and keys. Errors that differ only in the block number are merged.
 class Refusals {
  public:
-  /// `subject` is the tensor's or key's name (raw), `kind` "tensor" or "key"; empty for the file as a whole.
-  /// Refusals of one code whose subjects differ only in the block number are folded into one; with `group` all of that
-  /// group are.
+  /// `subject` is the tensor's or key's raw name, `kind` is "tensor" or "key"; both are empty for the whole file.
+  /// Refusals with the same code are merged if their subjects differ only in the block number, or if they have the same
+  /// non-empty `group`.
   void add(std::string code, std::string_view kind, std::string_view subject, std::string message,
            std::string group = {});
 
   bool empty() const { return errors_.empty(); }
-  /// In the order of their first arrival, each with a word on how many more there are like it.
+  /// In the order in which they were first added; merged ones state how many more there are.
   std::vector<Error> errors() const;
 
  private:
@@ -32,7 +31,7 @@ class Refusals {
   std::map<std::pair<std::string, std::string>, std::size_t> known_;
 };
 
-/// "blk.7.attn_q.weight" -> "blk.*.attn_q.weight"; other names as they are. A glob for all layers.
+/// "blk.7.attn_q.weight" -> "blk.*.attn_q.weight", a glob for all layers; other names are unchanged.
 std::string layer_pattern(std::string_view tensor);
 
 }  // namespace modelutils

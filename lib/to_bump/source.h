@@ -1,5 +1,5 @@
-// The tensors of a GGUF model while entries of a BUMPWGT file are made of them: found by name, checked, taken, and what
-// is left at the end. Source: docs/formats/bump.md, "What is refused".
+// The tensors of a GGUF model during planning: looked up, checked, marked as used; the unused ones remain. Source:
+// docs/formats/bump.md, "What is refused".
 #pragma once
 
 #include <optional>
@@ -15,42 +15,43 @@
 
 namespace modelutils {
 
-/// Some tensor that the format has no place for.
+/// A tensor that the format has no place for.
 struct UnplacedTensor {
   LocatedTensor tensor;
   std::string reason;
   bool dropped = false;  ///< the user accepted the loss
 };
 
-/// What the plan of a BUMPWGT file of any version says.
+/// The part of a plan common to all BUMPWGT versions.
 struct BumpPlan {
   BumpHyperParameters hyper;  ///< dimensions complete
   u64 file_size = 0;
   std::vector<UnplacedTensor> unplaced;
-  Refusals refusals;  ///< everything that the headers alone forbid; unplaced tensors that are not dropped included
+  Refusals refusals;  ///< every objection found from the headers, including unplaced tensors that are not dropped
 };
 
-/// Which of the tensors have found a place. Refuses ("gguf2bump-tensor", "gguf2bump-missing", "gguf2bump-shape") in the
-/// list that it was given. Everything given must outlive it.
+/// Tracks which tensors have been used. Adds refusals ("gguf2bump-tensor", "gguf2bump-missing", "gguf2bump-shape") to
+/// the given list. All arguments must outlive it.
 class BumpSource {
  public:
   BumpSource(const gguf::SplitSet& set, const BumpRequest& request, Refusals& refusals);
 
   const LocatedTensor* find(std::string_view name) const;
-  /// The tensor, checked for its shape (trailing ones do not count) and taken; nullptr if it is not there or has
-  /// another shape, with a refusal for another shape and, if it is required, for a missing one.
+  /// Returns the tensor and marks it as used. Returns nullptr if it is missing (a refusal if `required`) or has another
+  /// shape (always a refusal). Trailing dimensions of 1 are ignored.
   const LocatedTensor* take(const std::string& name, std::vector<u64> ne, bool required);
-  /// Has the user accepted its loss?
+  /// True if the user has accepted the tensor's loss.
   bool is_dropped(std::string_view name) const;
-  /// Lists a tensor as unplaced, with a refusal ("gguf2bump-no-place") unless its loss is accepted.
+  /// Adds a tensor to `unplaced`, and a refusal ("gguf2bump-no-place") unless its loss is accepted.
   void set_aside(const LocatedTensor& tensor, std::string reason, std::vector<UnplacedTensor>& unplaced) const;
   void refuse(std::string code, std::string_view tensor, std::string message) const;
-  /// A norm or bias must be of a float type: refuses ("gguf2bump-norm-type") and returns false otherwise.
+  /// True if the tensor has a float type, as a norm or bias must; otherwise adds a refusal ("gguf2bump-norm-type") and
+  /// returns false.
   bool is_plain_vector(const LocatedTensor& tensor) const;
 
-  /// All tensors in the order of the files.
+  /// All tensors in file order.
   const std::vector<LocatedTensor>& tensors() const { return tensors_; }
-  /// Those that nobody took.
+  /// The tensors not yet used.
   std::vector<const LocatedTensor*> left_over() const;
 
  private:
@@ -60,15 +61,15 @@ class BumpSource {
   const BumpRequest& request_;
   Refusals& refusals_;
   std::vector<LocatedTensor> tensors_;
-  std::unordered_map<std::string_view, std::size_t> by_name_;  // views of the documents' names
+  std::unordered_map<std::string_view, std::size_t> by_name_;  // keys point into the documents' names
   std::vector<bool> taken_;
 };
 
-/// "blk.7.attn_q.weight" for 7 and "attn_q.weight".
+/// Returns "blk.7.attn_q.weight" for 7 and "attn_q.weight".
 std::string block_tensor_name(u64 layer, std::string_view suffix);
-/// Does it belong to a mixture of experts?
+/// True if the tensor belongs to a mixture of experts.
 bool is_expert_tensor(std::string_view name);
-/// Why a tensor has no place in a file of that version (3 or 5).
+/// Returns the reason why a tensor has no place in a file of version 3 or 5.
 std::string reason_without_place(std::string_view name, u32 version);
 
 }  // namespace modelutils

@@ -14,7 +14,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 chunk_bytes = u64{1} << 18;  // stays in the second-level cache until it is hashed
+constexpr u64 chunk_bytes = u64{1} << 18;  // stays in the L2 cache until it is hashed
 
 template <typename T>
 void append_bytes(std::vector<std::byte>& bytes, const T& what) {
@@ -27,17 +27,17 @@ void add_entries(BumpFileImage& image, const Entries& entries) {
   for (const auto& entry : entries) image.entries.push_back({entry.entry.offset, entry.entry.size, entry.parts});
 }
 
-// The number of codes and the codes.
+// Appends the number of codes and the codes.
 void append_table(std::vector<std::byte>& bytes, std::span<const u8> codes) {
   const u32 count[] = {static_cast<u32>(codes.size())};
   append_bytes(bytes, count);
   append_bytes(bytes, codes);
 }
 
-// Hashes every entry on its own.
+// Computes a hash per entry.
 class EntryHasher {
  public:
-  // Entries come in order; those without bytes do not come.
+  // Entries arrive in order; empty entries do not arrive.
   void update(std::size_t entry, Bytes bytes) {
     finish_up_to(entry);
     hasher_.update(bytes);
@@ -64,7 +64,7 @@ std::vector<StreamTensor> tensors_of(const BumpFileImage& image) {
   tensors.reserve(image.entries.size());
   for (const BumpFileImage::Entry& entry : image.entries) {
     StreamTensor tensor;
-    tensor.rows = entry.size;  // of one byte
+    tensor.rows = entry.size;  // rows of one byte
     tensor.chunk_rows = chunk_bytes;
     tensor.parts[0] = {entry.offset, 1};
     tensor.is_zero =
@@ -74,7 +74,7 @@ std::vector<StreamTensor> tensors_of(const BumpFileImage& image) {
   return tensors;
 }
 
-// The hash runs over the entries, so they must be all that there is between the table and the end.
+// The hash covers only the entries, so they must fill the whole range between table and payload end.
 Status check_entries(const BumpFileImage& image) {
   u64 end = image.front.size();
   for (const BumpFileImage::Entry& entry : image.entries) {
@@ -86,7 +86,7 @@ Status check_entries(const BumpFileImage& image) {
   return end == image.payload_end ? Status() : internal_error("the entries are shorter than the planned file");
 }
 
-// One run over the whole file, which is written where there is an output.
+// One pass over the whole file, which is also written if `output` is not null.
 Result<BumpStreamResult> run(const gguf::SplitSet& set, const BumpFileImage& image, bool hash_entries,
                              AtomicOutput* output, Progress& progress) {
   MU_TRY(check_entries(image));

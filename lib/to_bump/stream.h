@@ -1,4 +1,4 @@
-// Writes a planned BUMPWGT file, which is hashed from end to end on its way.
+// Writes a planned BUMPWGT file and computes its hashes on the way.
 #pragma once
 
 #include <span>
@@ -14,33 +14,33 @@
 
 namespace modelutils {
 
-/// What the file consists of, but for the payload's bytes.
+/// The contents of the file, except for the payload's bytes.
 struct BumpFileImage {
-  std::vector<std::byte> front;  ///< header, its checksum still to come, and dtype table
-  u64 checksum_offset = 0;       ///< in the header; 32 bytes
-  u64 checksum_begin = 0;        ///< what it covers: from here to the end of the payload
+  std::vector<std::byte> front;  ///< header, without its checksum, and dtype table
+  u64 checksum_offset = 0;       ///< offset in the header; 32 bytes
+  u64 checksum_begin = 0;        ///< the checksum covers from here to the end of the payload
   u64 header_bytes = 0;
   struct Entry {
     u64 offset = 0;
     u64 size = 0;
     std::span<const BumpPart> parts;
   };
-  std::vector<Entry> entries;  ///< the payload, one behind the other
+  std::vector<Entry> entries;  ///< the payload, contiguous
   u64 payload_end = 0;
-  std::string tail;  ///< behind the payload
+  std::string tail;  ///< bytes after the payload
 };
 BumpFileImage image_of(const BumpMapping& mapping, bump::Numbering numbering);
-/// `metadata`: behind the payload, with a footer that hashes it.
+/// `metadata` follows the payload, with a footer that has its hash.
 BumpFileImage image_of(const Bump5Mapping& mapping, std::string metadata);
 
 struct BumpStreamResult {
   bump::Digest sha256{};
-  std::vector<std::string> entry_sha256;  ///< by entry, hexadecimal; empty unless asked for
+  std::vector<std::string> entry_sha256;  ///< by entry, in hexadecimal; empty unless requested
 };
 
-/// Streams the whole file to `output`. A seekable output gets its header last, and holes where entries are nothing but
-/// zeros. For others (pipes, devices) the checksum must be known first: the source is read twice, and
-/// "gguf2bump-changed" tells if it was not the same both times. Does not commit.
+/// Streams the whole file to `output`. A seekable output gets its header last, and holes for entries that are all
+/// zeros. Other outputs (pipes, devices) need the checksum first, so the source is read twice; the error
+/// "gguf2bump-changed" means that the two passes differed. Does not commit the output.
 Result<BumpStreamResult> stream_bump(const gguf::SplitSet& set, BumpFileImage image, bool hash_entries,
                                      AtomicOutput& output, Progress& progress);
 
