@@ -10,7 +10,7 @@ namespace {
 
 constexpr u32 leaf_bit = 1U << 31;
 
-// How far a unit's children are from it: 21 bits, shifted by eight more where bit 9 says so.
+// Returns the offset of a unit's children: 21 bits, shifted left by eight if bit 9 is set.
 u32 offset_of(u32 unit) {
   return (unit >> 10) << ((unit & (1U << 9)) >> 6);
 }
@@ -27,7 +27,7 @@ Status check_charsmap(std::string_view bytes) {
   if (bytes.size() < 4 || array_bytes >= bytes.size() - 4) {
     return broken(fmt::format("has {} bytes, fewer than it says", bytes.size()));
   }
-  // Units come in blocks of 256, so that a byte (XOR) never leads out of the block that an offset leads into.
+  // Units come in blocks of 256. XOR with a byte thus stays in the block that the offset leads to.
   constexpr u64 block_bytes = 4 * 256;
   if (array_bytes == 0 || array_bytes % block_bytes != 0) {
     return broken(fmt::format("has an array of {} bytes, which is not a multiple of {}", array_bytes, block_bytes));

@@ -17,7 +17,7 @@ std::string join(const Pieces&... pieces) {
   return text;
 }
 
-// An element of a signature, and of a Split the regex as it is published.
+// An element of a signature and, for a Split, its published regex.
 struct Element {
   std::string form;
   std::string regex = {};
@@ -27,14 +27,14 @@ struct Element {
   Element(std::string_view pattern, std::string_view published) : form(pattern), regex(published) {}
 };
 
-// An element that splits at a regex which is put together from pieces.
+// An element that splits at a regex, which is joined from pieces.
 template <typename... Pieces>
 Element split(const Pieces&... pieces) {
   const std::string regex = join(pieces...);
   return {join("S(", regex_form(regex), ")"), regex};
 }
 
-// A row of the table, taken apart below.
+// A row of the table in the form in which it is written below.
 struct Row {
   std::vector<Element> elements;
   PreWhen when = PreWhen::always;
@@ -43,7 +43,8 @@ struct Row {
   std::string_view differs;
 };
 
-// The regexes as the published tokenizer.json files spell them; split() gives them their one form. Shared pieces first.
+// The regexes are spelled as in the published tokenizer.json files; split() brings them into their canonical form.
+// Shared pieces are first.
 constexpr std::string_view contractions = R"((?i:'s|'t|'re|'ve|'m|'ll|'d))";
 constexpr std::string_view plain_words = R"([^\r\n\p{L}\p{N}]?\p{L}+|)";
 constexpr std::string_view punctuation = R"(| ?[^\s\p{L}\p{N}]+[\r\n]*)";
@@ -54,11 +55,11 @@ std::string cl100k_like(std::string_view numbers) {
   return join(contractions, "|", plain_words, numbers, punctuation, lines, blank_runs);
 }
 
-// Words by case: upper-case letters then lower-case ones, each half possibly without the other.
+// Patterns for words by case: upper-case letters, then lower-case ones; either may be missing.
 struct Halves {
   std::string_view upper, lower;
 };
-// As published, and as llama.cpp has them, which some tokenizers took over.
+// The pattern as published, and as in llama.cpp, from which some tokenizers adopted it.
 constexpr Halves by_category = {R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])", R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])"};
 constexpr Halves by_ascii_case = {R"(((?=[\p{L}])([^a-z])))", R"(((?=[\p{L}])([^A-Z])))"};
 
@@ -68,7 +69,8 @@ std::string cased(const Halves& halves, std::string_view contraction, std::strin
               contraction, "|", numbers, R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*)", lines, blank_runs);
 }
 
-// Kimi K2: runs of Han characters, then words by case without them. `\p{Han}` is the first alternative.
+// Kimi K2: runs of Han characters are separate, then come words by case without Han characters. `\p{Han}` is the first
+// alternative.
 std::string han_apart() {
   constexpr std::string_view lead = R"([^\r\n\p{L}\p{N}]?)";
   constexpr std::string_view upper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]])";
@@ -86,7 +88,7 @@ constexpr std::string_view all_cases = "words with capitals after small letters 
 constexpr std::string_view all_cases_and_numbers =
     "words with capitals after small letters (camelCase) or combining marks, and long numbers next to letters";
 
-// Letters that DeepSeek LLM keeps together. Escaped are those that normalisation would change.
+// Letters that DeepSeek LLM keeps together. Letters that Unicode normalisation would change are escaped.
 // clang-format off
 constexpr std::string_view listed_letters =
     "\\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-"
@@ -99,7 +101,7 @@ constexpr std::string_view listed_letters =
     "𞥃]"
     "+";
 // clang-format on
-// Digits by three, from the right.
+// Groups of three digits, counted from the right.
 constexpr std::string_view digits_from_the_right = R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))";
 
 std::vector<Row> make_rows() {

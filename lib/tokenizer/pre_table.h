@@ -9,41 +9,41 @@
 
 namespace modelutils::tokenizer {
 
-/// The flattened pre_tokenizer, one element for each component: `S(regex)` a Split that isolates the matches of a
-/// regex (in the form of regex_form()), also of a plain text, `D1` / `D*` Digits one by one / in runs, `P` Punctuation,
-/// `B+` / `B-` ByteLevel with / without its own regex, `M` Metaspace, others by name.
+/// A flattened pre_tokenizer with one element per component: `S(regex)` is a Split that isolates the matches of a regex
+/// (in the form of regex_form()) or of a plain text; `D1` / `D*` is Digits one by one / in runs; `P` Punctuation; `B+`
+/// / `B-` ByteLevel with / without its own regex; `M` Metaspace; others have their names.
 using PreSignature = std::vector<std::string>;
 
-/// The signature on one line, for messages and tests.
+/// Returns the signature on one line, for messages and tests.
 std::string signature_text(const PreSignature& signature);
 
-/// What must hold besides the signature.
+/// Conditions of a row besides the signature.
 enum class PreWhen : u8 {
   always,
-  gmask,           ///< an added token [gMASK]
+  gmask,           ///< there is an added token [gMASK]
   ignore_merges,   ///< model.ignore_merges
-  family_cleaned,  ///< the family's own, and clean_up_tokenization_spaces true
-  family_tidy,     ///< the family's own, and as `tidy`
+  family_cleaned,  ///< the row's name is the family's own pre-tokenizer, and clean_up_tokenization_spaces is true
+  family_tidy,     ///< the row's name is the family's own pre-tokenizer, and `tidy` holds
   tidy,            ///< clean_up_tokenization_spaces false, or normalizer NFC
   clean_off,       ///< clean_up_tokenization_spaces false
   roberta,         ///< post-processor RobertaProcessing
 };
 
-/// One row. Elements are those of a signature; "^text" stands for any element that begins with text, "~text" for any
-/// that holds it.
+/// One row. Its elements are those of a signature, except that "^text" matches any element that begins with text, and
+/// "~text" any element that contains it.
 struct PreRow {
   PreSignature signature;
-  std::vector<std::string> regexes;  ///< for each element: of a Split the regex as it is published, else empty
+  std::vector<std::string> regexes;  ///< the published regex of each element that is a Split; else empty
   PreWhen when = PreWhen::always;
   std::string_view pre;
   std::string_view models;   ///< for messages
-  std::string_view differs;  ///< which texts llama.cpp splits differently all the same, if any
+  std::string_view differs;  ///< texts that llama.cpp nevertheless splits differently, if any
 };
 
-/// All rows in the order in which they are tried.
+/// All rows in matching order.
 const std::vector<PreRow>& pre_table();
 
-/// The way back: the first row of a name, or of the name that stands for the same split; nullptr if the table has none
+/// The inverse: returns the first row of a name, or of the name for the same split; nullptr if the table has none
 /// ("default", "whitespace").
 const PreRow* find_pre_row(std::string_view pre);
 

@@ -17,7 +17,7 @@ struct Category {
   std::vector<std::string> parts;
 };
 
-// Unicode's general categories and the finer ones that make them up.
+// Unicode's five general categories and their subcategories.
 const std::array<Category, 5>& categories() {
   static const std::array<Category, 5> all = {{
       {"\\p{L}", {"\\p{Ll}", "\\p{Lm}", "\\p{Lo}", "\\p{Lt}", "\\p{Lu}"}},
@@ -29,7 +29,7 @@ const std::array<Category, 5>& categories() {
   return all;
 }
 
-// The property that has what `property` lacks: \s and \S, \p{X} and \P{X}.
+// Returns the complement of a property: \s and \S, \p{X} and \P{X}.
 std::string opposite(std::string property) {
   char& letter = property[1];
   letter = static_cast<char>(letter ^ 0x20);

@@ -1,4 +1,4 @@
-// A character class of a regex while it is read, and its one form.
+// A character class of a regex during parsing, and its canonical form.
 #pragma once
 
 #include <map>
@@ -11,22 +11,22 @@
 
 namespace modelutils::tokenizer {
 
-/// A set of characters: ranges of code points and properties ("\s", "\p{L}", …), perhaps negated, perhaps cut with
-/// others.
+/// A set of characters: ranges of code points and properties ("\s", "\p{L}", …), possibly negated or intersected with
+/// other sets.
 class RegexClass {
  public:
   void add(char32_t first, char32_t last);
   void add_property(std::string property);
   void add_class(const RegexClass& nested);
   void negate() { negated_ = true; }
-  /// Both cases of each ASCII letter among the ranges.
+  /// Adds the other case of each ASCII letter in the ranges.
   void ignore_case();
-  /// What follows is the other side of `&&`.
+  /// Intersects with the right side of `&&`.
   void intersect(const RegexClass& other) { cuts_.push_back(other.form()); }
 
-  /// "x", "\s", "[a-z\s]", "[^\n\r]", …
+  /// The canonical form: "x", "\s", "[a-z\s]", "[^\n\r]", …
   std::string form() const;
-  /// Its members, if they are at most `most` and said one by one.
+  /// Returns the members if there are at most `most` and the set has only ranges; else nullopt.
   std::optional<std::vector<std::string>> members(std::size_t most) const;
 
  private:
@@ -38,7 +38,7 @@ class RegexClass {
   bool negated_ = false;
 };
 
-/// One character as a regex spells it outside a class, or inside one.
+/// Spells one character as in a regex, outside or inside a class.
 std::string regex_literal(char32_t value, bool in_class);
 
 }  // namespace modelutils::tokenizer

@@ -16,14 +16,14 @@ namespace {
 constexpr std::size_t max_regex = 16 * 1024;
 constexpr int max_depth = 32;
 
-// A part of a regex in its final spelling.
+// A part of a regex in its canonical spelling.
 struct Form {
   std::string text;
-  std::optional<Words> words;  // the texts that it matches, where they are few and it matches nothing else
-  bool atomic = true;          // may a quantifier follow as it is?
+  std::optional<Words> words;  // all texts that it matches, if they are few
+  bool atomic = true;          // a quantifier may follow directly
 };
 
-// Alternatives that can be written in another way without matching anything else.
+// Rewrites alternatives that have a simpler equivalent.
 void simplify(std::vector<Form>& alternatives) {
   const std::string spaces_before_space = "\\s+(?!\\S)";
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
@@ -61,7 +61,7 @@ class RegexReader {
     return point.value;
   }
 
-  // a|b|c up to a closing bracket or the end.
+  // Parses a|b|c up to a closing bracket or the end.
   std::optional<Form> alternation(int depth, bool ignore_case) {
     if (depth > max_depth) return std::nullopt;
     std::vector<Form> alternatives;
@@ -88,7 +88,7 @@ class RegexReader {
     return form;
   }
 
-  // Runs of alternatives that together are the contractions become one.
+  // Replaces runs of alternatives that together are the contractions by their name.
   static void name_contractions(std::vector<Form>& alternatives) {
     for (std::size_t first = 0; first < alternatives.size(); ++first) {
       Words words;
@@ -119,7 +119,7 @@ class RegexReader {
       if (!one) return std::nullopt;
       const std::string quantifier = read_quantifier();
       if (quantifier.empty()) {
-        // Words keep the brackets away; an alternation needs them next to something else.
+        // An alternation next to something else needs brackets; named words do not.
         const bool alone = atoms == 0 && (rest_.empty() || rest_.front() == '|' || rest_.front() == ')');
         form.text +=
             one->text.find('|') == std::string::npos || one->atomic || alone ? one->text : "(?:" + one->text + ")";
@@ -149,7 +149,7 @@ class RegexReader {
       text = counted();
     if (text.empty()) return text;
     if (text.size() > 1) {
-      // Oniguruma takes {n,m}+ for a repetition of the repetition, not for a possessive one.
+      // Oniguruma reads {n,m}+ as a repetition of the repetition, not as a possessive quantifier.
       const bool repeated = take("+");
       if (text == "{1}") return repeated ? "+" : "";
       return !repeated ? text : text.starts_with("{1,") ? "+" : text + "+";
@@ -159,7 +159,7 @@ class RegexReader {
     return text;
   }
 
-  // {n} {n,} {n,m}; anything else is no quantifier.
+  // Parses {n}, {n,} or {n,m}; anything else is not a quantifier.
   std::string counted() {
     const std::size_t end = rest_.find('}');
     if (end == std::string_view::npos) return "";
@@ -216,7 +216,7 @@ class RegexReader {
     return Form{"(" + std::string(look) + inner->text + ")", std::nullopt, true};
   }
 
-  // After a backslash: a property, or the character that it stands for.
+  // The meaning of an escape: a property or a single character.
   struct Escaped {
     std::string property;
     char32_t value = 0;
@@ -269,7 +269,7 @@ class RegexReader {
     return Escaped{(negated ? "\\P{" : "\\p{") + name + "}"};
   }
 
-  // \xHH, \x{…}, \uHHHH
+  // Parses \xHH, \x{…} or \uHHHH.
   std::optional<Escaped> code_point(char32_t kind) {
     std::size_t digits = kind == 'u' ? 4 : 2;
     const bool braces = take("{");
@@ -303,11 +303,11 @@ class RegexReader {
     if (depth > max_depth) return std::nullopt;
     RegexClass set;
     if (take("^")) set.negate();
-    if (rest_.starts_with(']')) return std::nullopt;  // read differently by different engines
+    if (rest_.starts_with(']')) return std::nullopt;  // engines interpret this differently
     while (!take("]")) {
       if (rest_.empty()) return std::nullopt;
       if (take("&&")) {
-        // Everything up to the end of the class is the other side.
+        // The right side of && extends to the end of the class.
         const bool nested = take("[");
         auto other = character_class(depth + 1, ignore_case);
         if (!other || (nested && !take("]"))) return std::nullopt;
@@ -326,7 +326,7 @@ class RegexReader {
     return set;
   }
 
-  // x, x-y or a property
+  // Adds x, x-y or a property.
   bool add_member(RegexClass& set) {
     auto low = member();
     if (!low) return false;

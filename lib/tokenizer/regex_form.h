@@ -1,4 +1,4 @@
-// One form for regexes that split text alike.
+// A canonical form for regexes, to find those that split text alike.
 #pragma once
 
 #include <string>
@@ -6,25 +6,25 @@
 
 namespace modelutils::tokenizer {
 
-/// A regex of a pre-tokenizer in the form that is compared. Two regexes with the same form match the same pieces:
+/// Returns a pre-tokenizer's regex in its canonical form. Two regexes with the same form match the same pieces:
 ///
-/// - the members of a character class in order, ranges joined, `[x]` as `x`, `[^\s]` as `\S`, all five letter
-/// categories as
-///   `\p{L}` (likewise N, M, P, S), `\d` as `\p{Nd}`;
-/// - control characters as escapes, needless escapes and groups gone, captures as plain groups;
-/// - `(?i:…)` as classes of both cases (ASCII);
-/// - `{1}` gone, `{0,1}` `{0,}` `{1,}` as `?` `*` `+`, possessive quantifiers as plain ones (they differ only where a
-///   match would have to be given up, which no pre-tokenizer's regex relies on); `{1,3}+` as `+`, because Oniguruma,
-///   which Hugging Face's tokenizers use, repeats it;
-/// - the English contractions 's 't 're 've 'm 'll 'd, however they are grouped, as `<c>`, or `<C>` for both cases;
-/// - `\s*[\r\n]+` as `\s*[\n\r]` (the run of spaces has taken all line ends but the last), `\s` after `\s+(?!\S)` as
-///   `\s+`, `\s+$` before it left out.
+/// - the members of a character class are in order and ranges are joined; `[x]` becomes `x`, `[^\s]` becomes `\S`, all
+/// five letter categories become `\p{L}` (likewise N, M, P, S), `\d` becomes `\p{Nd}`;
+/// - control characters become escapes; needless escapes and groups are removed, captures become plain groups;
+/// - `(?i:…)` becomes classes of both cases (ASCII);
+/// - `{1}` is removed; `{0,1}` `{0,}` `{1,}` become `?` `*` `+`; possessive quantifiers become plain ones (they differ
+/// only if a match must backtrack, which no pre-tokenizer's regex needs); `{1,3}+` becomes `+`, because Oniguruma,
+/// which Hugging Face's tokenizers use, repeats it;
+/// - the English contractions 's 't 're 've 'm 'll 'd, in any grouping, become `<c>`, or `<C>` for both cases;
+/// - `\s*[\r\n]+` becomes `\s*[\n\r]` (the run of spaces has consumed all line ends but the last), `\s` after
+/// `\s+(?!\S)` becomes `\s+`, and `\s+$` before it is removed.
 ///
-/// A regex that is not understood (named groups, back references, deeper than 32 groups, longer than 16 KiB) is given
-/// back with line ends and tabs as escapes. Linear time but for the small finite sets of words (at most 64 each).
+/// A regex that cannot be parsed (named groups, back references, more than 32 nested groups, more than 16 KiB) is
+/// returned with line ends and tabs as escapes. Takes linear time, except for small finite sets of words (at most 64
+/// each).
 std::string regex_form(std::string_view regex);
 
-/// `text` as a regex that matches exactly it.
+/// Returns a regex that matches exactly `text`.
 std::string regex_of_text(std::string_view text);
 
 }  // namespace modelutils::tokenizer

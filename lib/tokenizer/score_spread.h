@@ -1,4 +1,5 @@
-// Scores decide how SentencePiece-like vocabularies split a text. If all are equal, nothing decides it.
+// Detects vocabularies whose scores are all equal. Scores decide how SentencePiece-like vocabularies split a text;
+// equal ones decide nothing.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 
 namespace modelutils::tokenizer {
 
-/// Fed with the scores of the NORMAL tokens of a vocabulary.
+/// Collects the scores of a vocabulary's NORMAL tokens.
 class ScoreSpread {
  public:
   void add(float score) {
@@ -17,7 +18,7 @@ class ScoreSpread {
     ++count_;
   }
 
-  /// The score that all of several tokens share; nullopt if scores differ.
+  /// The common score of two or more tokens; nullopt if scores differ.
   std::optional<float> common() const { return count_ > 1 && are_equal_ ? first_ : std::nullopt; }
 
  private:
@@ -26,7 +27,7 @@ class ScoreSpread {
   std::optional<float> first_;
 };
 
-/// `types`: TokenType numbers, one per score.
+/// `types` has one TokenType number per score.
 inline std::optional<float> common_score(std::span<const i32> types, std::span<const float> scores) {
   ScoreSpread spread;
   for (std::size_t id = 0; id < scores.size() && id < types.size(); ++id) {

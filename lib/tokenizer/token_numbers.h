@@ -1,4 +1,4 @@
-// Arrays of a GGUF that have a number for each token.
+// Reads GGUF arrays that have one number per token.
 #pragma once
 
 #include <fmt/core.h>
@@ -15,8 +15,8 @@
 
 namespace modelutils::tokenizer {
 
-/// The first `tokens` numbers of a key's array; none if there is no such key. Errors: "tok-keys" (shorter, or not of
-/// numbers), reading.
+/// Returns the first `tokens` numbers of a key's array; empty if the key is absent. Errors: "tok-keys" (shorter, or not
+/// numbers); read errors.
 template <typename T>
 Result<std::vector<T>> token_numbers(const gguf::SetFile& file, const gguf::Index& index, std::string_view key,
                                      u64 tokens) {

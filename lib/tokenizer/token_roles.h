@@ -1,4 +1,4 @@
-// The special tokens of a GGUF by short names.
+// The special tokens of a GGUF, by short names.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ struct TokenRole {
   std::optional<u32> SpecialIds::*id;
 };
 
-/// In the order in which they are written. Source: llama.cpp's names of keys ("seperator" is its spelling).
+/// In the order in which they are written. Source: llama.cpp's key names ("seperator" is its spelling).
 std::span<const TokenRole> token_roles();
 const TokenRole* find_token_role(std::string_view name);
 
-/// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them whatever the keys say.
+/// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them regardless of the keys.
 std::span<const std::string_view> end_texts();
 
 }  // namespace modelutils::tokenizer

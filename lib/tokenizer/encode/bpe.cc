@@ -1,4 +1,4 @@
-// Byte-pair encoding, also of vocabularies that spell spaces as SentencePiece does.
+// Byte-pair encoding, including vocabularies that spell spaces like SentencePiece.
 #include <algorithm>
 #include <array>
 #include <deque>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr u32 no_number = ~u32{0};
 
-// Merges by the numbers of the texts that they join: those of tokens are their ids, others follow.
+// Merges, as numbers of the texts that they join. A token's number is its id; other texts have higher numbers.
 class MergeTable {
  public:
   explicit MergeTable(const EncodeVocabulary& vocabulary) : numbers_(vocabulary.ids) {
@@ -62,12 +62,12 @@ class MergeTable {
   NameIndex numbers_;
   std::deque<std::string> copies_;
   std::vector<Merge> merges_;
-  std::vector<u32> begins_;  // of the merges with each left part
+  std::vector<u32> begins_;  // index of the first merge with each left part
 };
 
 struct Symbol {
   i64 previous, next;
-  std::size_t at, size;  // in the word; size 0: became part of another
+  std::size_t at, size;  // in the word; size 0: merged into another symbol
   u32 number;
 };
 
@@ -165,7 +165,7 @@ class BpeEncoder final : public FragmentEncoder {
       queue.pop();
       Symbol &left = symbols[static_cast<std::size_t>(best.left)],
              &right = symbols[static_cast<std::size_t>(best.right)];
-      // Out of date: one of them has become part of another, or grown.
+      // Outdated: one of the symbols has been merged into another, or has grown.
       if (left.size == 0 || right.size == 0 || left.number != best.left_number || right.number != best.right_number) {
         continue;
       }
@@ -181,7 +181,7 @@ class BpeEncoder final : public FragmentEncoder {
 
   void add_token(const std::string& word, const Symbol& symbol, std::vector<u32>& ids) const {
     if (symbol.number < vocabulary_.texts.size()) return ids.push_back(symbol.number);
-    // Not in the vocabulary: its bytes, as far as there are tokens for them.
+    // Not in the vocabulary: add its bytes, if they have tokens.
     for (const char byte : std::string_view(word).substr(symbol.at, symbol.size)) {
       const auto id = vocabulary_.encodes_bytes ? vocabulary_.ids.find(std::string_view(&byte, 1))
                                                 : vocabulary_.ids.find(byte_token(static_cast<u8>(byte)));

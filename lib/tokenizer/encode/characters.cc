@@ -21,7 +21,7 @@ bool is_in(const std::array<PointRange, size>& ranges, char32_t point) {
 
 constexpr char32_t end_of_points = 0x110000, replacement = 0xfffd;
 
-// Bytes 10xxxxxx after the first one, `count` of them: their bits, or nothing.
+// Collects the bits of `count` bytes 10xxxxxx after the first one. Returns false if there are fewer.
 bool continuation(std::string_view text, std::size_t at, std::size_t count, char32_t& point) {
   for (std::size_t i = 1; i <= count; ++i) {
     if (at + i >= text.size()) return false;
@@ -35,7 +35,7 @@ bool continuation(std::string_view text, std::size_t at, std::size_t count, char
 }  // namespace
 
 CharacterClass character_class(char32_t point) {
-  // Unicode 15.1: four ideographic description characters and one more, and CJK extension I.
+  // New in Unicode 15.1: five ideographic description characters, and CJK extension I.
   constexpr std::array<PointRange, 2> newer_symbols = {PointRange{0x2ffc, 0x2fff}, PointRange{0x31ef, 0x31ef}};
   constexpr PointRange newer_letters = {0x2ebf0, 0x2ee5d};
   using enum CharacterClass;
@@ -96,7 +96,7 @@ char32_t to_lower(char32_t point) {
 }
 
 char32_t first_of_decomposed(char32_t point) {
-  std::array<utf8proc_int32_t, 32> parts{};  // the longest has four
+  std::array<utf8proc_int32_t, 32> parts{};  // the longest decomposition has four
   int boundary = 0;
   const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(point), parts.data(), parts.size(),
                                              UTF8PROC_DECOMPOSE, &boundary);

@@ -1,4 +1,4 @@
-// Characters as llama.cpp sees them when it cuts a text into tokens.
+// Unicode characters as llama.cpp classifies them for tokenization.
 #pragma once
 
 #include <string>
@@ -9,26 +9,26 @@
 
 namespace modelutils::tokenizer {
 
-/// The first letter of a general category of Unicode ("unassigned" is Cn). Source: utf8proc's tables (Unicode 15.0) and
-/// what 15.1 added, which together are llama.cpp's.
+/// The major general category in Unicode ("unassigned" is Cn). Source: utf8proc's tables (Unicode 15.0) plus the
+/// additions of 15.1, which together are llama.cpp's.
 enum class CharacterClass : u8 { letter, mark, number, punctuation, symbol, separator, control, unassigned };
 
 CharacterClass character_class(char32_t point);
 /// White_Space: TAB to CR, space, U+0085, U+00A0, U+1680, U+2000 to U+200A, U+2028, U+2029, U+202F, U+205F, U+3000.
 bool is_space(char32_t point);
-/// By blocks, as llama.cpp has them, not by the property Script.
+/// Decided by blocks as in llama.cpp, not by the Script property.
 bool is_han(char32_t point);
-/// The one-to-one mapping; other characters stay.
+/// Simple one-to-one mapping; other characters are unchanged.
 char32_t to_lower(char32_t point);
-/// The first character of the canonical decomposition, the only one that llama.cpp keeps.
+/// Returns the first character of the canonical decomposition; llama.cpp keeps only this one.
 char32_t first_of_decomposed(char32_t point);
 
-/// Code points. A byte that begins no character is U+FFFD, one by one; overlong forms and surrogates are taken as they
-/// stand, as llama.cpp does.
+/// Decodes UTF-8. Each byte that does not begin a character becomes U+FFFD. Overlong forms and surrogates are accepted,
+/// as in llama.cpp.
 std::vector<char32_t> code_points(std::string_view text);
-/// Appends the UTF-8 of any number below 0x110000.
+/// Appends any number below 0x110000 as UTF-8.
 void append_point(std::string& out, char32_t point);
-/// How many bytes the first byte of a character promises, 1 for what cannot begin one.
+/// Length in bytes implied by the first byte of a character; 1 for bytes that cannot begin one.
 std::size_t promised_bytes(char first);
 
 }  // namespace modelutils::tokenizer

@@ -41,7 +41,7 @@ Status add_special(std::optional<u32> id, std::string_view role, std::vector<u32
   return {};
 }
 
-// A prompt without the tokens that are added to it: llama.cpp takes away what a chat template has written of them.
+// Removes the bos and eos that a chat template has already written, like llama.cpp, because they are added again.
 std::string_view without_added(std::string_view prompt, const EncodeVocabulary& vocabulary) {
   if (vocabulary.add_bos && vocabulary.bos && prompt.starts_with(vocabulary.texts[*vocabulary.bos])) {
     prompt.remove_prefix(vocabulary.texts[*vocabulary.bos].size());
@@ -52,7 +52,7 @@ std::string_view without_added(std::string_view prompt, const EncodeVocabulary& 
   return prompt;
 }
 
-// SentencePiece: a space before what begins a text or follows a special token, and the mark for spaces.
+// SentencePiece: replaces spaces by U+2581. `add_space` adds one at the start of a text and after special tokens.
 std::string marked(std::string_view text, bool add_space) {
   std::string out;
   if (add_space) out += space_mark;
@@ -92,7 +92,7 @@ std::size_t Encoder::size() const {
 Result<std::vector<u32>> Encoder::encode(std::string_view text, const EncodeOptions& options) const {
   const EncodeVocabulary& vocabulary = parts_->vocabulary;
   const bool is_wordpiece = vocabulary.kind == EncodeKind::wordpiece;
-  // RWKV's and PLaMo-2's are never added to.
+  // llama.cpp never adds tokens for RWKV and PLaMo-2.
   const bool adds = options.add_special && vocabulary.kind != EncodeKind::rwkv && vocabulary.kind != EncodeKind::plamo2;
   if (adds && options.is_prompt) text = without_added(text, vocabulary);
   std::vector<u32> ids;

@@ -1,4 +1,4 @@
-// Texts to tokens and back, as llama.cpp does it with the keys of a GGUF.
+// Encodes texts to tokens and decodes them like llama.cpp, from the keys of a GGUF.
 #pragma once
 
 #include <memory>
@@ -13,31 +13,33 @@
 namespace modelutils::tokenizer {
 
 struct EncodeOptions {
-  bool add_special = false;    ///< the tokens that the file says begin and end a text
-  bool parse_special = false;  ///< control and unknown tokens by their texts, not only user-defined ones
-  bool is_prompt = false;      ///< a template wrote it: a token that it begins or ends with is not added once more
+  bool add_special = false;    ///< add the tokens that begin and end a text according to the file
+  bool parse_special = false;  ///< recognise control and unknown tokens by their texts, not only user-defined ones
+  bool is_prompt = false;      ///< the text comes from a template: a token that it already begins or ends with is not
+                               ///< added again
 };
 
-/// A tokenizer that is ready to run. Facts: docs/tokenizers.md, "Texts to tokens".
+/// A tokenizer ready for use. Facts: docs/tokenizers.md, "Texts to tokens".
 class Encoder {
  public:
-  /// Errors: those of load_vocabulary(), "tok-pre" (a pre-tokenizer that llama.cpp does not know), "tok-uncut".
+  /// Errors: those of load_vocabulary(); "tok-pre" (a pre-tokenizer that llama.cpp does not know); "tok-uncut".
   static Result<Encoder> make(EncodeKeys keys);
   Encoder(Encoder&&) noexcept;
   Encoder& operator=(Encoder&&) noexcept;
   ~Encoder();
 
-  std::size_t size() const;  ///< tokens of the vocabulary
+  std::size_t size() const;  ///< number of tokens in the vocabulary
 
-  /// The ids of the tokens of a text, whatever bytes it has. Time: that of its length, for one vocabulary. Errors:
-  /// "tok-uncut" (nothing covers a byte or a character of it), "tok-special-missing" (a token that is to be added is
-  /// not named).
+  /// Returns the token ids of any text, which need not be UTF-8. For a given vocabulary the time is linear in the
+  /// text's length. Errors: "tok-uncut" (no token covers a byte or character); "tok-special-missing" (a token to be
+  /// added is not defined).
   Result<std::vector<u32>> encode(std::string_view text, const EncodeOptions& options) const;
 
-  /// What one token stands for, a part of a character perhaps; of control tokens their names. `id` is below size().
+  /// Returns the bytes of one token, possibly part of a character; for control tokens their names. `id` must be less
+  /// than size().
   std::string piece(u32 id) const;
-  /// The text of tokens, their names included: without the space that was put before the first word, and of some
-  /// pre-tokenizers without those before punctuation. Ids are below size().
+  /// Returns the text of tokens, including the names of control tokens. Removes the space added before the first word
+  /// and, for some pre-tokenizers, spaces before punctuation. Ids must be less than size().
   std::string decode(std::span<const u32> ids) const;
 
  private:

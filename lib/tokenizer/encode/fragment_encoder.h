@@ -1,4 +1,4 @@
-// What cuts a text without special tokens in it into tokens: one for each kind of vocabulary.
+// Splits text without special tokens into tokens; one implementation per kind of vocabulary.
 #pragma once
 
 #include <memory>
@@ -13,26 +13,26 @@ namespace modelutils::tokenizer {
 class FragmentEncoder {
  public:
   virtual ~FragmentEncoder() = default;
-  /// Appends the ids of the tokens of `text`. Error "tok-uncut": the vocabulary has no token for a byte of it.
+  /// Appends the token ids of `text`. Error: "tok-uncut" if the vocabulary has no token for one of its bytes.
   virtual Status encode(std::string_view text, std::vector<u32>& ids) const = 0;
 };
 
 using EncoderPointer = std::unique_ptr<const FragmentEncoder>;
 
-/// Merges within words, the one with the best rank first. Error "tok-pre".
+/// Merges within words, best rank first. Error: "tok-pre".
 Result<EncoderPointer> make_bpe_encoder(const EncodeVocabulary& vocabulary);
-/// Joins what makes the token with the best score first.
+/// Merges the pair whose joined token has the best score first.
 EncoderPointer make_sentencepiece_encoder(const EncodeVocabulary& vocabulary);
-/// The most likely way to cut the text.
+/// Finds the most likely split.
 EncoderPointer make_unigram_encoder(const EncodeVocabulary& vocabulary);
-/// Words, each from its beginning by its longest tokens.
+/// Splits each word from its start into the longest possible tokens.
 EncoderPointer make_wordpiece_encoder(const EncodeVocabulary& vocabulary);
-/// The longest token at each place.
+/// Takes the longest token at each position.
 EncoderPointer make_rwkv_encoder(const EncodeVocabulary& vocabulary);
-/// The most likely way, found from the end. Error "tok-uncut": no token for each byte.
+/// Finds the most likely split, working backwards from the end. Error: "tok-uncut" if a byte has no token.
 Result<EncoderPointer> make_plamo2_encoder(const EncodeVocabulary& vocabulary);
 
-/// "tok-uncut".
+/// Returns the error "tok-uncut".
 tl::unexpected<Error> no_token_for(u8 byte);
 
 }  // namespace modelutils::tokenizer

@@ -1,4 +1,4 @@
-// What the keys of a GGUF say of its tokenizer, as far as cutting texts into tokens needs it.
+// The tokenizer keys of a GGUF that are needed for encoding.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace modelutils::tokenizer {
 
-/// Keys as the file has them; what it lacks is empty.
+/// The keys' values as in the file; empty if absent.
 struct EncodeKeys {
   std::string model;         ///< tokenizer.ggml.model
   std::string pre;           ///< tokenizer.ggml.pre
   std::string architecture;  ///< general.architecture
   std::string name;          ///< general.name
   std::vector<std::string> tokens;
-  std::vector<float> scores;  ///< none, or one for each token
-  std::vector<i32> types;     ///< likewise: TokenType numbers
+  std::vector<float> scores;  ///< empty, or one per token
+  std::vector<i32> types;     ///< empty, or one TokenType number per token
   std::vector<std::string> merges;
   bool has_merges = false;
   std::string charsmap;  ///< checked by check_charsmap()
@@ -28,11 +28,11 @@ struct EncodeKeys {
   std::optional<bool> add_space_prefix, remove_extra_whitespaces, lowercase, strip_accents;
 };
 
-/// Errors: "tok-missing" (no tokenizer.ggml.model, no tokens), "tok-keys" (arrays of wrong types or lengths),
-/// "tok-charsmap", those of reading.
+/// Reads the keys. Errors: "tok-missing" (no tokenizer.ggml.model, or no tokens); "tok-keys" (arrays of wrong types or
+/// lengths); "tok-charsmap"; read errors.
 Result<EncodeKeys> read_encode_keys(const gguf::SplitSet& set);
 
-/// The same of a tokenizer that would be written to a file.
+/// Returns the same for a tokenizer that has not been written yet.
 EncodeKeys encode_keys(Tokenizer tokenizer, std::string architecture, std::string name);
 
 }  // namespace modelutils::tokenizer

@@ -1,4 +1,5 @@
-// PLaMo-2: the way to cut a text whose tokens have the best sum of scores, in steps of a ten-thousandth, from the end.
+// PLaMo-2: finds the split with the best sum of scores, working backwards from the end. Scores are integers in units of
+// 1/10,000.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,7 +14,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Of a character without a token; and the worst that a token may have.
+// The score of a character without a token, and the lowest score that a token may have.
 constexpr i64 unknown_score = -10'000'000, invalid_score = -20'000'000;
 
 class Plamo2Encoder final : public FragmentEncoder {
@@ -30,7 +31,7 @@ class Plamo2Encoder final : public FragmentEncoder {
     table_ = PrefixTable(vocabulary.texts, std::move(words));
   }
 
-  // llama.cpp takes a byte whose token is number 0 for missing.
+  // llama.cpp treats a byte as missing if its token has id 0.
   Status check() const {
     const auto missing = std::find(bytes_.begin(), bytes_.end(), 0);
     if (missing == bytes_.end()) return {};
@@ -52,7 +53,7 @@ class Plamo2Encoder final : public FragmentEncoder {
     for (std::size_t i = begins.size(); i-- > 0;) {
       const std::size_t at = begins[i], next = i + 1 < begins.size() ? begins[i + 1] : valid.size();
       found_at(valid, at, found);
-      // Of equals the longest.
+      // Of equally good tokens, prefer the longest.
       for (auto one = found.rbegin(); one != found.rend(); ++one) {
         const i64 cost = best[one->end].cost - one->score;
         if (cost < best[at].cost) best[at] = {cost, one->end, one->id};

@@ -15,7 +15,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Names that llama.cpp runs like another one, where the table of pre-tokenizers has neither a row nor a word on them.
+// Names that llama.cpp treats like another one and that the table of pre-tokenizers does not mention.
 struct RunsAs {
   std::string_view name, as;
 };
@@ -28,7 +28,7 @@ constexpr std::string_view without_sentence_marks = " ?[^(\\s|.,!?…。，、�
 constexpr std::string_view before_groups = "before groups", from_the_right = "from the right";
 constexpr std::string_view contraction = R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?)";
 
-// Where llama.cpp does something else than what the table says was published.
+// Returns llama.cpp's splits if they differ from the published ones in the table; else nullopt.
 std::optional<std::vector<std::string>> own_splits(std::string_view pre) {
   using List = std::vector<std::string>;
   const auto list = [](auto... texts) { return List{std::string(texts)...}; };
@@ -55,14 +55,14 @@ std::optional<std::vector<std::string>> own_splits(std::string_view pre) {
   return std::nullopt;
 }
 
-// What an element of a published pre-tokenizer is in llama.cpp; empty: nothing.
+// Returns llama.cpp's equivalent of an element of a published pre-tokenizer; empty if it has no effect.
 std::string split_of(std::string_view form, std::string_view regex) {
   if (form == "B+") return std::string(words);
   if (form == "D1") return R"(\p{N})";
   if (form == "P") return R"([\p{P}\$\+<=>\^~\|`]+)";
   if (form == "P:Isolated") return R"([\p{P}!-/:-@\[-`{-~])";
   if (form == "B-" || form == "D*") return {};
-  // Digits by three from the right.
+  // Groups of three digits, counted from the right.
   if (form.starts_with('~') || regex == R"(\d{1,3}(?=(?:\d{3})*\b))") return std::string(from_the_right);
   return std::string(regex);
 }
@@ -70,7 +70,7 @@ std::string split_of(std::string_view form, std::string_view regex) {
 std::vector<std::string> published_splits(std::string_view pre) {
   const PreRow* row = find_pre_row(pre);
   if (row == nullptr) return {};
-  // A row of what tokenizers took over from llama.cpp is better than one of what it only resembles.
+  // Prefer a row that llama.cpp reproduces exactly over one that it only approximates.
   for (const PreRow& other : pre_table()) {
     if (other.pre == row->pre && other.differs.empty()) {
       row = &other;
@@ -87,7 +87,7 @@ std::vector<std::string> published_splits(std::string_view pre) {
   return splits;
 }
 
-// Cuts `points`, from `begin` to `end`, before each position that `is_cut` names.
+// Splits `points` from `begin` to `end` before each position for which `is_cut` is true.
 class Cuts {
  public:
   explicit Cuts(std::size_t begin) : done_(begin) {}

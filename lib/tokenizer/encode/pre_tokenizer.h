@@ -1,4 +1,4 @@
-// How a pre-tokenizer of llama.cpp cuts a text into the words that merges stay within.
+// llama.cpp's pre-tokenizers, which split a text into the words that merges do not cross.
 #pragma once
 
 #include <string_view>
@@ -9,24 +9,25 @@
 
 namespace modelutils::tokenizer {
 
-/// One after the other, each within the pieces of the one before.
+/// Several splits in sequence; each splits the pieces of the previous one.
 class PreTokenizer {
  public:
-  /// `pre`: a value of tokenizer.ggml.pre; empty is "default". Error "tok-pre": a name that llama.cpp does not know.
+  /// `pre` is a value of tokenizer.ggml.pre; empty means "default". Error: "tok-pre" (a name that llama.cpp does not
+  /// know).
   static Result<PreTokenizer> make(std::string_view pre);
 
-  /// The pieces of a text: lengths in characters, which add up to the text's; some may be 0.
+  /// Returns the lengths of a text's pieces in characters. They add up to the text's length; some may be 0.
   std::vector<u32> cut(const std::vector<char32_t>& points) const;
 
  private:
   enum class Digits : u8 {
     none,
-    before_groups,  ///< before each group of three digits (ASCII), counted from the end of a run
-    from_the_right  ///< behind the first one or two numbers of a run and behind every three that follow
+    before_groups,  ///< before each group of three ASCII digits, counted from the end of a run
+    from_the_right  ///< after the first one or two numbers of a run and after each three that follow
   };
   struct Split {
     Digits digits = Digits::none;
-    std::vector<EncodeRegex> regex = {};  ///< one where `digits` is none
+    std::vector<EncodeRegex> regex = {};  ///< one regex if `digits` is none
   };
   std::vector<Split> splits_;
 };

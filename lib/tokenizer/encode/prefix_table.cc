@@ -18,7 +18,7 @@ bool PrefixTable::Walk::step(char byte) {
     begin_ = table.first_[value];
     end_ = table.first_[value + 1];
   } else {
-    // Bytes compare as unsigned numbers, as std::string does; a text that ends before comes first.
+    // Compare bytes as unsigned numbers, like std::string. A text that ends here sorts first.
     const auto key = [&](u32 number) {
       const std::string& text = table.texts_[number];
       return depth_ < text.size() ? static_cast<int>(static_cast<u8>(text[depth_])) : -1;

@@ -1,4 +1,4 @@
-// Which of many texts begin what follows: a step for each byte, among the texts in order.
+// Finds which of many texts are prefixes of some input, one byte at a time, by narrowing a range of sorted texts.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@
 
 namespace modelutils::tokenizer {
 
-/// Numbers of texts, sorted by the bytes of these. Keeps a view: the texts must outlive it. They are distinct.
+/// Indexes of distinct texts, sorted by their bytes. Keeps a view: the texts must outlive the table.
 class PrefixTable {
  public:
   PrefixTable() = default;
   PrefixTable(std::span<const std::string> texts, std::vector<u32> numbers);
   bool empty() const { return numbers_.empty(); }
 
-  /// Byte by byte from the beginning.
+  /// Reads an input byte by byte from its start.
   class Walk {
    public:
     explicit Walk(const PrefixTable& table) : table_(&table), end_(table.numbers_.size()) {}
-    /// Is there a text that goes on with this byte? If not, the walk has ended.
+    /// Advances by one byte. Returns false if no text continues with it; the walk has then ended.
     bool step(char byte);
-    /// The text that ends here.
+    /// Returns the number of the text that equals the bytes read so far, or nullptr.
     const u32* found() const;
 
    private:
@@ -36,7 +36,7 @@ class PrefixTable {
  private:
   std::span<const std::string> texts_;
   std::vector<u32> numbers_;
-  // Where the texts with each first byte begin.
+  // For each possible first byte, the position of the first text that begins with it.
   std::vector<u32> first_;
 };
 

@@ -33,15 +33,16 @@ bool EncodeRegex::Set::contains(char32_t symbol) const {
   return is_listed != negated;
 }
 
-// Backtracking that never tries the same thing twice: that a loop, at a place, leads to no match is remembered, also
-// for the searches that begin later. What led to a match lies behind where the next search begins, since no match is
+// Backtracking that never repeats failed work: remembers each position at which a loop led to no match, also for later
+// searches. Successful attempts need not be remembered, because the next search begins after the match, and no match is
 // empty.
 class EncodeRegex::Search {
  public:
   Search(const EncodeRegex& regex, std::span<const char32_t> text, std::size_t pieces)
       : regex_(regex), text_(text), failed_((text.size() + pieces + 1) * regex.loops_) {}
 
-  // The end of the match that begins at `begin`, in the piece that ends at `end`, the `piece`th.
+  // Returns the end of the match that begins at `begin` in the piece number `piece`, which ends at `end`; nullopt if
+  // there is none.
   std::optional<std::size_t> match(std::size_t begin, std::size_t end, std::size_t piece) {
     stack_.assign(1, {regex_.first_, begin});
     while (!stack_.empty()) {
@@ -58,7 +59,7 @@ class EncodeRegex::Search {
     std::size_t at;
   };
 
-  // Goes on until it fails or matches; other choices wait on the stack.
+  // Runs until it fails or matches; pushes alternatives on the stack.
   std::optional<std::size_t> run(u32 number, std::size_t at, std::size_t end, std::size_t piece) {
     while (true) {
       const Step& step = regex_.steps_[number];

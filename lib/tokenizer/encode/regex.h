@@ -1,4 +1,4 @@
-// The regexes of pre-tokenizers, run as llama.cpp runs them: by std::regex, over an alphabet of its own.
+// Runs the regexes of pre-tokenizers like llama.cpp, which uses std::regex over its own alphabet.
 #pragma once
 
 #include <span>
@@ -10,12 +10,13 @@
 
 namespace modelutils::tokenizer {
 
-/// What a regex sees of a text. With \p{…} in it, each character outside ASCII is only its class (letter, mark, number,
-/// punctuation, symbol, space, anything else), so that \p{Lu} is any letter and a range is of ASCII; without, it is the
-/// character itself. In both \s has the spaces of ASCII, of which the vertical tab stands for all others.
+/// The symbols that a regex sees in place of characters. In a regex with \p{…}, each character outside ASCII is
+/// replaced by its class (letter, mark, number, punctuation, symbol, space, other), so that \p{Lu} matches any letter
+/// and ranges apply only to ASCII. In other regexes each symbol is the character itself. In both alphabets \s matches
+/// the spaces of ASCII; the vertical tab represents all other spaces.
 enum class RegexAlphabet : u8 { classes, characters };
 
-/// What a text is in both.
+/// A text in both alphabets.
 struct RegexText {
   explicit RegexText(std::span<const char32_t> points);
   std::vector<char32_t> classes, characters;
@@ -24,22 +25,22 @@ struct RegexText {
   }
 };
 
-/// A compiled regex: alternatives, groups, ? * + {n} {n,m}, classes with ranges and `&&[^\p{Han}]`, \p{L} (Lu, Ll, Lt,
-/// Lm, Lo alike) \p{M} \p{N} \p{P} \p{S} \p{Han}, \s \S \d \r \n \t, (?i:…) in ASCII, (?=x) and (?!x) of one character,
-/// $. The leftmost match counts, of those the one that the earlier alternative and the greedier repetition give.
+/// A compiled regex. Supports alternatives, groups, ? * + {n} {n,m}, classes with ranges and `&&[^\p{Han}]`, \p{L} (Lu,
+/// Ll, Lt, Lm, Lo alike) \p{M} \p{N} \p{P} \p{S} \p{Han}, \s \S \d \r \n \t, (?i:…) for ASCII, (?=x) and (?!x) of one
+/// character, and $. The leftmost match wins; among those, earlier alternatives and greedier repetitions win.
 class EncodeRegex {
  public:
-  /// Error, internal: a regex with something else in it, or one that matches the empty text or repeats it.
+  /// Error (internal): the regex has an unsupported construct, matches the empty text, or repeats something that does.
   static Result<EncodeRegex> compile(std::string_view regex);
 
   RegexAlphabet alphabet() const { return alphabet_; }
-  /// Cuts each of `pieces` (lengths in characters, which add up to the text's) before and behind every match. Time and
-  /// memory: the text's length times the regex's.
+  /// Splits each piece before and after every match. `pieces` are lengths in characters that add up to the text's
+  /// length. Time and memory: text length times regex length.
   std::vector<u32> cut(const RegexText& text, std::span<const u32> pieces) const;
 
   struct Set {
     std::vector<std::pair<char32_t, char32_t>> ranges;  ///< sorted
-    std::vector<bool> low = std::vector<bool>(256);     ///< the same for small ones
+    std::vector<bool> low = std::vector<bool>(256);     ///< the same as a table for symbols below 256
     bool negated = false;
     bool contains(char32_t symbol) const;
   };
@@ -47,9 +48,9 @@ class EncodeRegex {
   struct Step {
     Op op = Op::match;
     u32 set = 0;        ///< one, look, look_not
-    u32 next = 0;       ///< where it goes on; of a split what is tried first
-    u32 otherwise = 0;  ///< split
-    i32 loop = -1;      ///< the number of a split that repeats something
+    u32 next = 0;       ///< the next step; for a split, the one tried first
+    u32 otherwise = 0;  ///< for a split: the step tried second
+    i32 loop = -1;      ///< number of the loop if a split is a repetition, else -1
   };
 
  private:

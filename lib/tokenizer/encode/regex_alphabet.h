@@ -1,14 +1,14 @@
-// How a character stands for its class in the alphabet of regexes with \p{…} (regex.h).
+// The symbols that represent character classes in the alphabet of regexes with \p{…} (regex.h).
 #pragma once
 
 #include "tokenizer/encode/characters.h"
 
 namespace modelutils::tokenizer {
 
-/// What stands for a space outside ASCII.
+/// Represents any space outside ASCII.
 inline constexpr char32_t any_other_space = 0x0b;
 
-/// Above ASCII; Han characters apart from the others of their class, for the one regex that tells them apart.
+/// All above ASCII. Han characters have their own symbols, for the one regex that distinguishes them.
 enum ClassSymbol : char32_t {
   other_symbol = 0x80,
   letter_symbol,

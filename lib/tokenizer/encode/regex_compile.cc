@@ -7,7 +7,7 @@
 
 namespace modelutils::tokenizer {
 
-// Steps are made from the end: each knows where the text goes on behind it.
+// Creates the steps from the end of the regex to its start, so that each step's successor already exists.
 class EncodeRegexCompiler {
  public:
   explicit EncodeRegexCompiler(RegexAlphabet alphabet) { out_.alphabet_ = alphabet; }
@@ -32,7 +32,7 @@ class EncodeRegexCompiler {
     return add({.op = op, .set = static_cast<u32>(out_.sets_.size() - 1), .next = next});
   }
 
-  // Where `node` begins, if `next` is behind it.
+  // Returns the first step of `node`, which continues with step `next`.
   u32 emit(const RegexNode& node, u32 next) {
     switch (node.kind) {
       case Kind::one: return add_set(Op::one, node, next);

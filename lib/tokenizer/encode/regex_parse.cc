@@ -35,7 +35,7 @@ void add_class(Set& set, std::string_view name) {
     }
   };
   if (name == "Han") return add(set, han_letter_symbol, han_other_symbol);
-  name = name.substr(0, 1);  // Lu, Ll … are letters
+  name = name.substr(0, 1);  // Lu, Ll … count as letters
   add_ascii(name);
   if (name == "L") {
     add(set, letter_symbol);
@@ -59,7 +59,7 @@ Set finished(Set set, bool negated) {
                                        [&](const auto& range) { return range.first <= c && c <= range.second; });
     set.low[c] = is_listed != negated;
   }
-  // What is asked by bisection must not overlap.
+  // Ranges must not overlap, because contains() uses a binary search.
   std::vector<std::pair<char32_t, char32_t>> merged;
   for (const auto& range : set.ranges) {
     if (!merged.empty() && range.first <= merged.back().second) {
@@ -163,7 +163,7 @@ class EncodeRegexParser {
     return node;
   }
 
-  // One character, an escape or a class in brackets.
+  // Parses one character, an escape or a class in brackets.
   Set set() {
     if (take('[')) return brackets();
     Set one;
@@ -180,7 +180,7 @@ class EncodeRegexParser {
     add(set, ' ');
   }
 
-  // Adds a class, or gives the single character that it is.
+  // Parses a class, which is added to `set`, or a single character, which is returned.
   std::optional<char32_t> element(Set& set) {
     char32_t c = next();
     if (c == '\\') {
@@ -198,7 +198,7 @@ class EncodeRegexParser {
         case 'r': c = '\r'; break;
         case 'n': c = '\n'; break;
         case 't': c = '\t'; break;
-        default: break;  // itself
+        default: break;  // any other character means itself
       }
       if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) broken_ = true;
     } else if (c == '*' || c == '+' || c == '?' || c == '.') {

@@ -1,4 +1,4 @@
-// The tree of a regex (regex.h).
+// The syntax tree of a regex (regex.h).
 #pragma once
 
 #include <string_view>
@@ -12,13 +12,13 @@ struct RegexNode {
   enum class Kind : u8 { one, look, look_not, end, sequence, alternatives, repeat };
   Kind kind = Kind::sequence;
   EncodeRegex::Set set = {};             ///< one, look, look_not
-  std::vector<RegexNode> children = {};  ///< sequence, alternatives; one of a repeat
-  u32 least = 0, most = 0;               ///< repeat; `most` 0: any number
+  std::vector<RegexNode> children = {};  ///< sequence, alternatives; exactly one for repeat
+  u32 least = 0, most = 0;               ///< repeat; `most` is 0 for no limit
 
   bool matches_empty() const;
 };
 
-/// Error, internal: what the header says.
+/// Error (internal): a construct that regex.h does not support.
 Result<RegexNode> parse_encode_regex(std::string_view regex, RegexAlphabet alphabet);
 
 }  // namespace modelutils::tokenizer

@@ -1,4 +1,4 @@
-// RWKV: the longest token at each place.
+// RWKV: takes the longest token at each position.
 #include <string>
 
 #include "tokenizer/encode/fragment_encoder.h"
@@ -15,7 +15,7 @@ class RwkvEncoder final : public FragmentEncoder {
     NameIndex seen;
     std::vector<u32> numbers;
     for (const std::string& text : vocabulary.texts) bytes_.push_back(unescape_rwkv(text));
-    // The last of several that mean the same bytes counts.
+    // If several tokens decode to the same bytes, the last one counts.
     for (auto id = static_cast<u32>(bytes_.size()); id-- > 0;) {
       if (seen.insert(bytes_[id]).is_new) numbers.push_back(id);
     }
@@ -34,7 +34,8 @@ class RwkvEncoder final : public FragmentEncoder {
         }
       }
       if (longest == 0) {
-        // A byte that begins no token is unknown; one that only begins longer ones sends llama.cpp into a loop.
+        // A byte that begins no token is unknown. A byte that only begins longer tokens would make llama.cpp loop
+        // endlessly.
         if (end > at || !vocabulary_.unk) return no_token_for(static_cast<u8>(text[at]));
         id = *vocabulary_.unk;
         longest = 1;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr u8 special_traits = trait_control | trait_user_defined | trait_unknown;
 
-// Space in the C locale, which strips look at.
+// True for white space in the C locale, which lstrip and rstrip remove.
 bool is_blank(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -27,7 +27,7 @@ SpecialTokens::SpecialTokens(const EncodeVocabulary& vocabulary)
   for (u32 id = 0; id < vocabulary.texts.size(); ++id) {
     if (vocabulary.has(id, special_traits)) order_.push_back(id);
   }
-  // Not a stable sort: which of two texts of one length comes first is what llama.cpp's own sort makes of it.
+  // Not a stable sort, so that texts of equal length are in the same order as in llama.cpp, which uses std::sort.
   std::sort(order_.begin(), order_.end(), [&](u32 a, u32 b) {  // NOLINT(modernize-use-ranges)
     return vocabulary.texts[a].size() > vocabulary.texts[b].size();
   });

@@ -1,4 +1,4 @@
-// Special tokens by their texts, before anything else looks at a text.
+// Finds special tokens by their texts before the rest of a text is tokenized.
 #pragma once
 
 #include <optional>
@@ -10,24 +10,25 @@
 
 namespace modelutils::tokenizer {
 
-/// A token that stands in the text by name, or a part that is to be cut.
+/// A special token found in the text, or a part of the text that is still to be tokenized.
 struct TextFragment {
   std::optional<u32> token;
-  std::string_view text;  ///< without a token; not empty
+  std::string_view text;  ///< if there is no token; not empty
 };
 
-/// Finds the texts of tokens in a text: the longest first, of those the leftmost.
+/// Finds the texts of tokens in a text: longer ones first, leftmost first among equals.
 class SpecialTokens {
  public:
   explicit SpecialTokens(const EncodeVocabulary& vocabulary);
 
-  /// `parse_special`: also control and unknown tokens, not only user-defined ones. Linear in the text.
+  /// Splits a text at special tokens. `parse_special` includes control and unknown tokens besides user-defined ones.
+  /// Linear in the text.
   std::vector<TextFragment> partition(std::string_view text, bool parse_special) const;
 
  private:
   const EncodeVocabulary& vocabulary_;
-  std::vector<u32> order_;  // of tokens: the longest text first
-  std::vector<u32> rank_;   // of a token in `order_`
+  std::vector<u32> order_;  // token ids, longest text first
+  std::vector<u32> rank_;   // position of each token in `order_`
   PrefixTable table_;
 };
 

@@ -1,4 +1,4 @@
-// SentencePiece's byte-pair encoding: pairs are joined by the score of the token that they make.
+// SentencePiece's byte-pair encoding: merges pairs by the score of the resulting token.
 #include <algorithm>
 #include <queue>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 struct Part {
   i64 previous, next;
-  std::size_t at, size;  // size 0: became part of another
+  std::size_t at, size;  // size 0: merged into another part
 };
 
 struct Pair {
@@ -60,7 +60,7 @@ class SpmEncoder final : public FragmentEncoder {
       const Pair best = queue.top();
       queue.pop();
       Part &left = parts[static_cast<std::size_t>(best.left)], &right = parts[static_cast<std::size_t>(best.right)];
-      if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;  // out of date
+      if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;  // outdated
       left.size += right.size;
       left.next = right.next;
       right.size = 0;

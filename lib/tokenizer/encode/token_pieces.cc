@@ -21,7 +21,7 @@ std::string with_spaces(std::string_view text) {
   return out;
 }
 
-// The byte of each character below U+0144 in byte_symbol()'s alphabet; -1: none.
+// The byte of each character below U+0144 in byte_symbol()'s alphabet; -1 if there is none.
 std::array<int, 0x144> bytes_of_symbols() {
   std::array<int, 0x144> bytes{};
   bytes.fill(-1);
@@ -32,7 +32,7 @@ std::array<int, 0x144> bytes_of_symbols() {
   return bytes;
 }
 
-// A character outside the alphabet is spelled out as llama.cpp spells it.
+// Decodes byte_symbol()'s alphabet; spells out other characters like llama.cpp.
 std::string decoded(std::string_view text) {
   static const std::array<int, 0x144> bytes = bytes_of_symbols();
   std::string out;
@@ -55,7 +55,7 @@ bool is_any_of(char c, std::string_view of) {
   return of.find(c) != std::string_view::npos;
 }
 
-// Three passes, as llama.cpp has them, each over what the one before left.
+// The three passes of llama.cpp that remove spaces; each works on the result of the previous one.
 std::string without_spaces_before_marks(const std::string& text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -105,7 +105,7 @@ std::string unescape_rwkv(std::string_view text) {
     }
     const char c = text[++i];
     if (c == 'x') {
-      if (i + 2 >= text.size()) break;  // cut off
+      if (i + 2 >= text.size()) break;  // truncated
       bytes += static_cast<char>((hex_value(text[i + 1]) << 4) + hex_value(text[i + 2]));
       i += 2;
     } else {

@@ -1,4 +1,4 @@
-// Tokens to text.
+// Decodes tokens to text.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace modelutils::tokenizer {
 
-/// How a GGUF spells the bytes of an RWKV token: \t, \n, \r, \xHH, and \ before any other character for itself.
+/// Decodes GGUF's spelling of the bytes of an RWKV token: \t, \n, \r, \xHH, and \ before any other literal character.
 std::string unescape_rwkv(std::string_view text);
 
-/// What a token stands for: bytes, of control tokens their names; nothing for unused ones.
+/// Returns a token's bytes; for control tokens their names, for unused tokens an empty text.
 std::string token_piece(const EncodeVocabulary& vocabulary, u32 id);
 
-/// The pieces one after the other, without the space before the first word and without those before punctuation, where
-/// the vocabulary says so.
+/// Concatenates the pieces. Removes the space before the first word and spaces before punctuation if the vocabulary
+/// requires it.
 std::string text_of_tokens(const EncodeVocabulary& vocabulary, std::span<const u32> ids);
 
 }  // namespace modelutils::tokenizer

@@ -11,7 +11,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// What fills in the middle of a text. Only the first that a vocabulary has counts, where no key names one.
+// Tokens for filling in the middle of a text. If no key names a token, the first text in the vocabulary counts.
 struct FillRole {
   std::optional<u32> SpecialIds::*stated;
   std::array<std::string_view, 8> texts;

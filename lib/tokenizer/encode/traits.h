@@ -1,15 +1,16 @@
-// What llama.cpp makes of tokens by their texts, whatever their types say.
+// Token properties that llama.cpp derives from the texts of tokens, regardless of their types.
 #pragma once
 
 #include "tokenizer/encode/vocabulary.h"
 
 namespace modelutils::tokenizer {
 
-/// Ends of turns and the like are control tokens, whatever the file says; a few are user-defined or normal. `stated`:
-/// the ids that the file's keys name.
+/// Makes ends of turns and similar tokens control tokens, and a few others user-defined or normal, regardless of the
+/// file. `stated` has the ids from the file's keys.
 void set_traits_by_text(EncodeVocabulary& vocabulary, const SpecialIds& stated);
 
-/// Tokens that take spaces next to them, by the name of the model, of its architecture and of its pre-tokenizer.
+/// Marks the tokens that strip adjacent spaces, based on the names of the model, its architecture and its
+/// pre-tokenizer.
 void set_strips(EncodeVocabulary& vocabulary, const EncodeKeys& keys);
 
 }  // namespace modelutils::tokenizer

@@ -1,5 +1,4 @@
-// Unigram: the way to cut a text whose tokens have the best sum of scores (Viterbi), after SentencePiece's
-// normalisation.
+// Unigram: finds the split with the best sum of scores (Viterbi), after SentencePiece's normalisation.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -14,7 +13,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// The precompiled map of characters, read as check_charsmap() describes it.
+// Reads the precompiled character map described at check_charsmap().
 class CharacterMap {
  public:
   CharacterMap() = default;
@@ -26,7 +25,7 @@ class CharacterMap {
     texts_ = bytes.substr(4 + std::size_t{array_bytes});
   }
 
-  // The longest beginning of `text` that the map has: its bytes, and what stands for it. 0: none.
+  // Finds the longest prefix of `text` in the map and its replacement. Returns the prefix's length; 0 if there is none.
   std::size_t longest(std::string_view text, std::string_view& replacement) const {
     std::size_t length = 0;
     if (units_.empty()) return length;
@@ -50,7 +49,7 @@ class CharacterMap {
 
  private:
   static constexpr u32 leaf_bit = 1U << 31;
-  // Those of real maps have less than 64 bytes; a map whose units go round in circles has no longest one.
+  // Real keys have less than 64 bytes. The limit is for damaged maps with cycles, whose keys have no maximum length.
   static constexpr std::size_t longest_key = 1024;
   static u32 offset(u32 unit) { return (unit >> 10) << ((unit & (1U << 9)) >> 6); }
 
@@ -108,7 +107,7 @@ class UnigramEncoder final : public FragmentEncoder {
     i64 id = unknown;
   };
 
-  // From the end; neighbours that are unknown are one.
+  // Collects the ids from the end; merges adjacent unknown tokens.
   Status trace(const std::vector<Best>& best, std::vector<u32>& ids) const {
     const std::size_t begin = ids.size();
     bool was_unknown = false;
@@ -154,9 +153,9 @@ class UnigramEncoder final : public FragmentEncoder {
     return normal;
   }
 
-  // How many bytes of `text` become `part`.
+  // Normalises the start of `text` to `part`; returns the number of bytes consumed.
   std::size_t normalise_first(std::string_view text, std::string_view& part) const {
-    // As far as any user-defined token goes on, even where none ends.
+    // Consume the longest prefix of any user-defined token, even if it is not a whole token.
     PrefixTable::Walk walk(user_defined_);
     std::size_t size = 0;
     while (size < text.size() && walk.step(text[size])) ++size;
@@ -173,7 +172,7 @@ class UnigramEncoder final : public FragmentEncoder {
     return size;
   }
 
-  // The bytes of the character that `text` begins with; 0: it begins with none.
+  // Length in bytes of the character at the start of `text`; 0 if it is invalid.
   static std::size_t valid_size(std::string_view text) {
     const auto first = static_cast<u8>(text.front());
     const std::size_t size = promised_bytes(text.front());

@@ -111,7 +111,7 @@ class VocabularyLoader {
     return {};
   }
 
-  // What a key says, else the default, if there is such a token.
+  // Returns the id from a key, else the default; nullopt if there is no such token.
   std::optional<u32> special(std::optional<u32> stated, std::optional<u32> by_default) const {
     const auto is_there = [&](std::optional<u32> id) { return id && *id < out_.texts.size(); };
     if (is_there(stated)) return stated;
@@ -137,7 +137,7 @@ class VocabularyLoader {
     const bool spaced = out_.pre == "gemma4" || out_.pre == "granite-embed-multi-311m" || out_.pre == "sarvam-moe";
     out_.ignore_merges = known && known->ignore_merges;
     out_.add_bos = keys_.add_bos.value_or(known && known->add_bos);
-    if (spaced && out_.pre != "sarvam-moe") out_.add_bos = true;  // even against the key
+    if (spaced && out_.pre != "sarvam-moe") out_.add_bos = true;  // overrides the key
     out_.escapes_spaces = spaced;
     out_.encodes_bytes = !spaced && out_.pre != "whitespace";
     out_.tidies_spaces = tidies_spaces(out_.pre);

@@ -1,5 +1,5 @@
-// A vocabulary as llama.cpp holds it once it has read a file: with its defaults, and with what it thinks of tokens by
-// their texts. Source: its loader.
+// A vocabulary as llama.cpp holds it after loading a file, with its defaults and the properties derived from token
+// texts. Source: llama.cpp's loader.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace modelutils::tokenizer {
 
 enum class EncodeKind : u8 { sentencepiece, bpe, wordpiece, unigram, rwkv, plamo2 };
 
-/// What a token is; bits, since llama.cpp adds some to what the file says.
+/// Token properties. They are bits, because llama.cpp adds some to those in the file.
 enum TokenTrait : u8 {
   trait_unknown = 1,
   trait_unused = 2,
@@ -22,35 +22,35 @@ enum TokenTrait : u8 {
   trait_control = 8,
   trait_user_defined = 16,
   trait_byte = 32,
-  trait_strips_left = 64,    ///< takes the spaces before it
-  trait_strips_right = 128,  ///< takes the spaces behind it
+  trait_strips_left = 64,    ///< strips the spaces before it
+  trait_strips_right = 128,  ///< strips the spaces after it
 };
 
 struct EncodeVocabulary {
   EncodeKind kind = EncodeKind::bpe;
   std::string model, pre;
-  std::vector<std::string> texts;   ///< none is empty, all are distinct
-  std::vector<float> scores;        ///< one for each token
-  std::vector<u8> stated_traits;    ///< as the file says
-  std::vector<u8> traits;           ///< as llama.cpp has them in the end
+  std::vector<std::string> texts;   ///< not empty, distinct
+  std::vector<float> scores;        ///< one per token
+  std::vector<u8> stated_traits;    ///< as in the file
+  std::vector<u8> traits;           ///< llama.cpp's final values
   std::vector<std::string> merges;  ///< bpe
-  NameIndex ids;                    ///< of `texts`
-  std::size_t longest = 0;          ///< bytes of the longest text
+  NameIndex ids;                    ///< index of `texts`
+  std::size_t longest = 0;          ///< length of the longest text in bytes
   std::optional<u32> bos, eos, unk, sep;
   bool add_bos = false, add_eos = false;
   bool add_space_prefix = false, remove_extra_whitespaces = false, ignore_merges = false;
-  bool escapes_spaces = true;  ///< a space is U+2581
-  bool encodes_bytes = false;  ///< bpe: texts are in byte_symbol()'s alphabet
-  bool tidies_spaces = false;  ///< takes spaces away before punctuation when tokens become text
+  bool escapes_spaces = true;  ///< spaces are written as U+2581
+  bool encodes_bytes = false;  ///< bpe: texts use the alphabet of byte_symbol()
+  bool tidies_spaces = false;  ///< removes spaces before punctuation when decoding
   bool lowercase = true, strip_accents = true;
   std::string charsmap;
 
   bool has(u32 id, u8 of) const { return (traits[id] & of) != 0; }
 };
 
-/// Errors: "tok-model" (a tokenizer.ggml.model that llama.cpp does not run or that is none), "tok-missing" (no merges),
-/// "tok-text" (two tokens have the same text, where llama.cpp ends with a failed assertion). The vocabulary must stay
-/// where it is: `ids` looks into it.
+/// Errors: "tok-model" (tokenizer.ggml.model is not supported by llama.cpp, or means no tokenizer); "tok-missing" (no
+/// merges); "tok-text" (two tokens have the same text, which is a failed assertion in llama.cpp). The vocabulary must
+/// not be moved, because `ids` points into it.
 Status load_vocabulary(EncodeKeys keys, EncodeVocabulary& out);
 
 }  // namespace modelutils::tokenizer

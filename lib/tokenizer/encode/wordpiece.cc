@@ -1,4 +1,4 @@
-// WordPiece, as BERT has it: words, each from its beginning by its longest tokens.
+// WordPiece as in BERT: splits each word from its start into the longest possible tokens.
 #include <string>
 
 #include "tokenizer/byte_tokens.h"
@@ -10,7 +10,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Blocks of ideographs that are words by themselves. Not is_han(): one begins a little later here.
+// Blocks of ideographs that are separate words. Differs from is_han() in the start of one block.
 bool is_ideograph(char32_t c) {
   return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x20000 && c <= 0x2a6df) ||
          (c >= 0x2a700 && c <= 0x2b73f) || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
@@ -31,7 +31,7 @@ class WordPieceEncoder final : public FragmentEncoder {
   }
 
  private:
-  // Each with the mark of a beginning before it.
+  // Returns the words of a text, each prefixed with U+2581.
   std::vector<std::string> words(std::string_view text) const {
     std::vector<std::string> words;
     std::string word;
@@ -58,7 +58,7 @@ class WordPieceEncoder final : public FragmentEncoder {
     return words;
   }
 
-  // A word of which a part is no token is unknown as a whole.
+  // If any part of a word is not a token, the whole word is unknown.
   Status add_word(std::string_view word, std::vector<u32>& ids) const {
     const std::size_t before = ids.size();
     for (std::size_t at = 0; at < word.size();) {

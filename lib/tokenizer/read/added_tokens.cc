@@ -15,7 +15,7 @@ namespace {
 struct Layered {
   AddedToken token;
   std::string_view file;
-  bool says_special = false;  // does the file say whether the token is special?
+  bool says_special = false;  // the file states whether the token is special
 };
 using Layers = std::map<u32, Layered>;
 
@@ -27,8 +27,7 @@ class TokenCollector {
  public:
   TokenCollector(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
 
-  // Later layers win; a contradiction is a warning.
-  // `says_special`: does the file say whether the token is special?
+  // Later layers win; a contradiction is a warning. `says_special`: the file states whether the token is special.
   Status add(std::string_view file, std::string_view where, i64 id, AddedToken token, bool says_special) {
     const std::string& content = token.content;
     if (id < 0 || id > std::numeric_limits<i32>::max()) {
@@ -82,7 +81,7 @@ class TokenCollector {
   hf::Repeated beyond_, conflict_;
 };
 
-// The flags of a token: {content, special, normalized, …}
+// Reads the flags of a token: {content, special, normalized, …}.
 AddedToken described(json::Element entry, std::string_view content) {
   const auto flag = [&](std::string_view name, bool absent) { return json::bool_member(entry, name).value_or(absent); };
   AddedToken token;

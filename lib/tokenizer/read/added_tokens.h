@@ -1,4 +1,4 @@
-// Added tokens: those that tokenizer.json, tokenizer_config.json and added_tokens.json lay over the vocabulary.
+// Added tokens: the tokens that tokenizer.json, tokenizer_config.json and added_tokens.json add to the vocabulary.
 #pragma once
 
 #include <string>
@@ -16,32 +16,32 @@ struct AddedToken {
   u32 id = 0;
   std::string content;
   bool special = false;
-  bool normalized = true;    ///< looked for in the normalised text, not in the text as it is typed
-  bool lstrip = false;       ///< takes the spaces before it
-  bool rstrip = false;       ///< takes the spaces after it
-  bool single_word = false;  ///< not found inside a word
+  bool normalized = true;    ///< searched in the normalised text, not in the raw input
+  bool lstrip = false;       ///< strips the spaces before it
+  bool rstrip = false;       ///< strips the spaces after it
+  bool single_word = false;  ///< not recognised inside a word
 };
 
 struct AddedTokens {
   std::vector<AddedToken> tokens;  ///< distinct ids, increasing
-  std::vector<u32> dropped;        ///< ids that the embedding has no row for, increasing
+  std::vector<u32> dropped;        ///< ids without a row in the embedding, increasing
 };
 
-/// Does a token look like a special one whatever the file says: <pad>, <mask>, <2mass>, [@BOS@], <|…|>, <｜…｜>,
-/// <unused…>?
+/// True if a token looks like a special one regardless of its declaration: <pad>, <mask>, <2mass>, [@BOS@], <|…|>,
+/// <｜…｜>, <unused…>.
 bool looks_special(std::string_view text);
 
-/// CONTROL if it is special or looks so, else USER_DEFINED.
+/// Returns CONTROL if the token is special or looks special, else USER_DEFINED.
 TokenType added_token_type(const AddedToken& token);
-/// Is it a token that no ordinary text holds, because it has U+2581 where texts have a space, and is looked for before
-/// the normalizer puts that sign there? Hugging Face's tokenizers only ever make such a token by merging.
+/// True if no ordinary text contains the token, because it has U+2581 instead of spaces and is searched before the
+/// normalizer replaces spaces. Hugging Face's tokenizers produce such a token only by merging.
 bool stands_for_unnormalised_spaces(const AddedToken& token);
-/// The text as GGUF wants it: raw; U+2581 becomes a space in a USER_DEFINED one.
+/// Returns the text as stored in a GGUF: raw, except that U+2581 becomes a space in USER_DEFINED tokens.
 std::string added_token_text(const AddedToken& token);
 
-/// All added tokens with ids below `rows`. added_tokens.json gives way to tokenizer_config.json's added_tokens_decoder,
-/// that to tokenizer.json's added_tokens; contradictions and dropped ids are warnings. Errors: "hf-tok-added" (an entry
-/// that is no {id, content}).
+/// Collects all added tokens with ids below `rows`. tokenizer.json's added_tokens take precedence over
+/// tokenizer_config.json's added_tokens_decoder, and that over added_tokens.json. Contradictions and dropped ids are
+/// warnings. Error: "hf-tok-added" (an entry that is not {id, content}).
 Result<AddedTokens> collect_added_tokens(const TokenizerFiles& files, u64 rows, FindingLog& findings);
 
 }  // namespace modelutils::tokenizer

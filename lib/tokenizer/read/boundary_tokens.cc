@@ -12,12 +12,12 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-constexpr std::size_t max_ids = 16;     // on each side; llama.cpp can put one
-constexpr std::size_t max_items = 256;  // of all templates; each is looked up in lists that may be long
+constexpr std::size_t max_ids = 16;     // per side; llama.cpp can add one
+constexpr std::size_t max_items = 256;  // in all templates; each is looked up in lists that may be long
 
 struct OldClass {
   std::string_view name;  // without "Fast"
-  bool adds_bos;          // unless add_bos_token says otherwise
+  bool adds_bos;          // default if add_bos_token is absent
 };
 constexpr std::array<OldClass, 5> old_classes = {{{"LlamaTokenizer", true},
                                                   {"CodeLlamaTokenizer", true},
@@ -40,14 +40,14 @@ void add_element(std::optional<json::Element> element, std::vector<u32>& side) {
   if (element && element->get(id) && id <= std::numeric_limits<u32>::max()) add(side, static_cast<u32>(id));
 }
 
-// ["<s>", 1]
+// Reads a pair ["<s>", 1].
 void add_pair(json::Element processor, std::string_view key, std::vector<u32>& side) {
   const auto pair = json::array_member(processor, key);
   const auto second = pair ? pair->at(1) : std::nullopt;
   add_element(second, side);
 }
 
-// A special token of a template stands for the ids that special_tokens gives it.
+// Adds a template's special token: the ids listed for it in special_tokens.
 void add_item(json::Element processor, json::Element special, std::vector<u32>& side, const TokenFinder& find) {
   const auto name = json::string_member(special, "id");
   if (!name) return;
@@ -73,7 +73,7 @@ BoundaryTokens template_boundaries(json::Element processor, const TokenFinder& f
 }
 
 BoundaryTokens llama_cpp_boundaries(const Tokenizer& tokenizer) {
-  // What the loader does without the keys.
+  // The loader's defaults if keys are missing.
   const bool is_llama = tokenizer.kind == TokenizerKind::llama;
   const auto id_of = [&](std::optional<u32> id, u32 usual) { return !id && is_llama ? usual : id; };
   BoundaryTokens tokens;
@@ -108,7 +108,7 @@ BoundaryTokens post_processor_boundaries(json::Element tokenizer_json, const Tok
       add_pair(component.value, "cls", more.before);
       add_pair(component.value, "sep", more.after);
     }
-    // A later one sees what the earlier ones put there as part of the text.
+    // A later post-processor sees the tokens added by earlier ones as part of the text.
     for (const u32 id : tokens.before) add(more.before, id);
     for (const u32 id : more.after) add(tokens.after, id);
     tokens.before = std::move(more.before);

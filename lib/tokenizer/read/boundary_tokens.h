@@ -1,4 +1,4 @@
-// What is put around a text: by Hugging Face's tokenizers, and by llama.cpp of the keys that are written.
+// The tokens added before and after a text: by Hugging Face's tokenizers, and by llama.cpp from the keys to be written.
 #pragma once
 
 #include <functional>
@@ -18,23 +18,23 @@ struct BoundaryTokens {
   bool operator==(const BoundaryTokens&) const = default;
 };
 
-/// The id of a token's text, if there is such a token.
+/// Returns the id of a token's text; nullopt if there is no such token.
 using TokenFinder = std::function<std::optional<u32>(const std::optional<std::string>&)>;
 
-/// What the post-processor of tokenizer.json puts around a single text; at most 16 ids on each side and
-/// 256 items of templates are looked at. transformers does just this from version 5 on, and before it in most classes.
+/// Returns the tokens that tokenizer.json's post-processor adds to a single text. Considers at most 16 ids on each side
+/// and 256 template items. transformers adds the same from version 5 on, and in most classes before it.
 BoundaryTokens post_processor_boundaries(json::Element tokenizer_json, const TokenFinder& find);
 
-/// The classes that transformers before version 5 let put something else there: LlamaTokenizer and its like replace the
-/// post-processor by what tokenizer_config.json's add_bos_token and add_eos_token say. Nothing for other classes.
-/// Source: their update_post_processor().
+/// Returns the boundary tokens of classes in which transformers before version 5 adds something else: LlamaTokenizer
+/// and similar ones replace the post-processor according to add_bos_token and add_eos_token in tokenizer_config.json.
+/// Returns nullopt for other classes. Source: their update_post_processor().
 std::optional<BoundaryTokens> class_boundaries(json::Element tokenizer_config, const SpecialIds& special);
 
-/// Does a class of tokenizer_config.json leave what is put around texts to the post-processor, in every version?
+/// True if this class of tokenizer_config.json uses the post-processor in every version.
 bool leaves_it_to_post_processor(std::string_view tokenizer_class);
 
-/// A warning "hf-tok-around" where llama.cpp will put something else around a text than Hugging Face's tokenizers, or
-/// these do not agree among themselves. `tokenizer` is complete but for its templates.
+/// Warns ("hf-tok-around") if llama.cpp will add other boundary tokens than Hugging Face's tokenizers, or if those
+/// disagree with each other. `tokenizer` must be complete except for its templates.
 void warn_of_boundary_tokens(json::Element tokenizer_json, std::optional<json::Element> tokenizer_config,
                              const TokenFinder& find, Tokenizer& tokenizer);
 

@@ -1,4 +1,4 @@
-// Byte-level BPE: tokens as they are, merges as ranks, the pre-tokenizer by name.
+// Byte-level BPE: copies tokens, ranks merges, and recognises the pre-tokenizer.
 #include <algorithm>
 
 #include "base/escape.h"
@@ -19,7 +19,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// A space cannot be inside a part of "left right": it is written as byte-level BPE's own sign for it.
+// "left right" cannot have a space inside a part, so spaces are written as in byte-level BPE.
 void append_part(std::string& line, std::string_view part) {
   for (const char c : part) {
     if (c == ' ') {
@@ -69,7 +69,7 @@ Status read_merges(const TokenizerInput& input, const Vocabulary& vocabulary, To
   return {};
 }
 
-// llama.cpp finds a byte's token by its text, so an added token of that text serves as well (DeepSeek Coder has some).
+// llama.cpp finds a byte's token by its text, so an added token with that text is sufficient (DeepSeek Coder has some).
 void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedToken>& added, FindingLog& findings) {
   NameIndex added_texts;
   for (const AddedToken& token : added) added_texts.insert(token.content);
@@ -89,7 +89,7 @@ void check_byte_symbols(const Vocabulary& vocabulary, const std::vector<AddedTok
           count, missing));
 }
 
-// What llama.cpp's byte-level tokenizer does not do.
+// Warns about components that llama.cpp's byte-level tokenizer does not implement.
 void check_pipeline(json::Element root, FindingLog& findings) {
   for (const Component& component : pre_tokenizers(root)) {
     if (component.type == "ByteLevel" && json::bool_member(component.value, "add_prefix_space").value_or(false)) {
@@ -116,7 +116,7 @@ PreFacts pre_facts(const TokenizerInput& input) {
   return facts;
 }
 
-// The regex of tekken.json, which looks up whole words before it merges.
+// Recognises the regex of tekken.json, whose tokenizer looks up whole words before merging.
 Result<const PreRow*> recognise_pattern(const TokenizerInput& input) {
   const json::Element config = *json::member(input.files.tekken_json->root, "config");
   PreFacts facts;
@@ -125,7 +125,7 @@ Result<const PreRow*> recognise_pattern(const TokenizerInput& input) {
   return recognise_pre({fmt::format("S({})", regex_form(*json::string_member(config, "pattern"))), "B-"}, facts);
 }
 
-// Without a tokenizer.json only the model's type tells.
+// Without tokenizer.json, only the model type indicates the pre-tokenizer.
 Result<std::string_view> pre_of_model_type(const TokenizerInput& input) {
   const bool has_ranks = input.files.form == TokenizerForm::tiktoken;
   const auto list = has_ranks ? &arch::TokenizerFacts::pre_of_ranks : &arch::TokenizerFacts::pre_of_merges;
@@ -182,7 +182,7 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
   return {};
 }
 
-// tiktoken's ranks are the ids, and say the order of the merges as well.
+// tiktoken's ranks are the ids and also the merge order.
 Status build_tiktoken(const TokenizerInput& input, Tokenizer& tokenizer) {
   tokenizer.source = input.files.listed_name;
   MU_ASSIGN(TiktokenVocabulary vocabulary, parse_tiktoken(*input.files.listed_text, input.rows()));

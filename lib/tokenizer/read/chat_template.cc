@@ -54,7 +54,7 @@ class TemplateCollector {
     }
   }
 
-  // The value of a chat_template member: a text, or a list of {name, template}.
+  // Adds the value of a chat_template member: a string, or a list of {name, template}.
   Status add_value(json::Element value, std::string_view source) {
     std::string_view text;
     if (value.get(text)) {

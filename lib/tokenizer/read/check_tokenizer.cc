@@ -1,4 +1,4 @@
-// A look at the tokenizer files of a directory, for verify.
+// Checks the tokenizer files of a directory, for verify.
 #include <algorithm>
 
 #include "base/path.h"
@@ -12,7 +12,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// A finding names the file from the folder on.
+// Converts an error to a finding, with a file name relative to the folder.
 Finding finding_of(const Error& error, const ModelFolder& folder) {
   const std::string beginning = folder.file("");
   return without_path(
@@ -20,21 +20,21 @@ Finding finding_of(const Error& error, const ModelFolder& folder) {
       error.file.starts_with(beginning) ? error.file.substr(beginning.size()) : base_name_of(error.file));
 }
 
-// What we cannot convert is not broken.
+// A tokenizer that we cannot convert is not broken, so its finding becomes a note.
 Finding demoted(Finding finding, const Error& error) {
   if (is_unsupported_kind(error)) finding.severity = Severity::note;
   return finding;
 }
 
 Status check_tokenizer_json(json::Element root, u64 rows, const AddedTokens& added) {
-  const json::Element model = *json::member(root, "model");  // it has a vocabulary: tokenizer_form() looked
+  const json::Element model = *json::member(root, "model");  // exists and has a vocabulary: tokenizer_form() checked it
   MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(*json::member(model, "vocab"), rows, added.dropped));
   const auto merges = json::member(model, "merges");
   if (merges) MU_TRY(visit_merges(*merges, vocabulary, [](const Merge&, const MergeIds&) {}));
   return {};
 }
 
-// A Unigram tokenizer is built as for conversion, without added tokens that have no row.
+// Builds a Unigram tokenizer as for conversion, but without added tokens that have no row.
 Status check_unigram(const TokenizerFiles& files, const SentencePieceModel* model, const AddedTokens& added, u64 rows,
                      FindingLog& findings) {
   TokenizerOptions options;

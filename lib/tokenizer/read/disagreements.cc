@@ -30,7 +30,7 @@ constexpr std::array<Change, 10> changes = {{
     {"Prepend", "all texts"},
 }};
 
-// The texts that a normalizer changes.
+// Describes the texts that a normalizer changes.
 std::string changed_texts(const Component& component) {
   if (component.type == "Replace") {
     const auto pattern = json::member(component.value, "pattern");

@@ -1,4 +1,4 @@
-// Where Hugging Face's tokenizers and llama.cpp cannot agree: warnings that say for which texts.
+// Warnings about texts that Hugging Face's tokenizers and llama.cpp tokenize differently.
 #pragma once
 
 #include "base/finding_log.h"
@@ -8,17 +8,17 @@
 
 namespace modelutils::tokenizer {
 
-/// llama.cpp changes no text before it looks for tokens (but for spaces, where `marks_spaces`: a Prepend of U+2581 and
-/// a Replace by it are its own way). A warning for each other normalizer of tokenizer.json: "hf-tok-nfc" for NFC,
-/// "hf-tok-normalizer" for the rest.
+/// llama.cpp does not normalise texts, except for spaces: with `marks_spaces` it does the same as a Prepend of U+2581
+/// and a Replace by it. Warns about each other normalizer of tokenizer.json: "hf-tok-nfc" for NFC, "hf-tok-normalizer"
+/// for the rest.
 void warn_of_normalizers(json::Element tokenizer_json, bool marks_spaces, FindingLog& findings);
 
-/// The warning of one normalizer that llama.cpp has not.
+/// Warns about one normalizer that llama.cpp does not support.
 void warn_of_normalizer(const Component& component, FindingLog& findings);
 
-/// llama.cpp cuts a text at an added token wherever its text occurs, and takes nothing else away. Warnings where
-/// Hugging Face does otherwise: "hf-tok-single-word" (only between words), "hf-tok-strips-spaces" (with the spaces
-/// before or after).
+/// llama.cpp splits a text at each occurrence of an added token and removes nothing else. Warns about tokens that
+/// Hugging Face treats differently: "hf-tok-single-word" (recognised only between words), "hf-tok-strips-spaces"
+/// (removed with adjacent spaces).
 void warn_of_added_tokens(const std::vector<AddedToken>& added, FindingLog& findings);
 
 }  // namespace modelutils::tokenizer

@@ -24,14 +24,14 @@ Status load_json(const ModelFolder& folder, std::string_view name, std::shared_p
   return {};
 }
 
-// What the name of a file with one token a line says it is.
+// Returns the form that a file name with one token per line indicates.
 TokenizerForm listed_form(std::string_view name) {
   if (name.ends_with(".tiktoken") || name == "tiktoken.model") return TokenizerForm::tiktoken;
   if (name.starts_with("rwkv_vocab") && name.ends_with(".txt")) return TokenizerForm::rwkv;
   return name == "tokenizer.jsonl" ? TokenizerForm::plamo : TokenizerForm::none;
 }
 
-// The first such file of the folder.
+// Loads the first such file of the folder.
 Status load_listed(const ModelFolder& folder, TokenizerFiles& files) {
   MU_ASSIGN(std::vector<std::string> names, list_if_present(folder.path));
   std::sort(names.begin(), names.end());
@@ -44,7 +44,7 @@ Status load_listed(const ModelFolder& folder, TokenizerFiles& files) {
   return {};
 }
 
-// The forms for a directory without tokenizer.json.
+// Loads the files of a directory without tokenizer.json.
 Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
   MU_TRY(load_json(folder, "tekken.json", files.tekken_json));
   if (files.tekken_json) {

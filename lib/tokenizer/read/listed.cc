@@ -1,4 +1,4 @@
-// Vocabularies that list one token a line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl.
+// Vocabularies with one token per line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ tl::unexpected<Error> beyond_rows(u64 id, u64 rows) {
   return input_error("hf-tok-id-range", fmt::format("the id {} is not below {}, the rows of the embedding", id, rows));
 }
 
-// As llama.cpp undoes it: the file's bytes are no UTF-8, a GGUF's texts are.
+// Escapes bytes so that llama.cpp can undo it: the file's tokens need not be UTF-8, but a GGUF's texts must be.
 std::string escape_rwkv(std::string_view bytes) {
   std::string text;
   for (const char c : bytes) {
@@ -39,7 +39,7 @@ std::string escape_rwkv(std::string_view bytes) {
   return text;
 }
 
-// "ID LITERAL LENGTH": a Python str or bytes literal, and its length in bytes.
+// Reads "ID LITERAL LENGTH": a Python str or bytes literal, and its length in bytes.
 Status read_rwkv_line(std::string_view line, TokenList& list, const Tokenizer& tokenizer) {
   constexpr const char* form = "must be an id, a Python literal and its length in bytes";
   const std::size_t first = line.find(' '), last = line.rfind(' ');
@@ -74,7 +74,7 @@ TokenType plamo_type(std::string_view text, std::string_view type) {
   return text.starts_with("<|plamo:") && text.ends_with("|>") ? TokenType::control : TokenType::normal;
 }
 
-// [text, score, type, …]; the number of the line is the id.
+// Reads [text, score, type, …]; the line number is the id.
 Status read_plamo_line(std::string_view line, u64 id, TokenList& list) {
   const auto parsed = json::parse(line, "tokenizer.jsonl");
   if (!parsed) return tl::make_unexpected(parsed.error());

@@ -14,7 +14,7 @@ std::vector<Component> flatten(json::Element root, std::string_view key, std::st
   std::vector<Component> flat;
   const auto top = json::member(root, key);
   if (!top) return flat;
-  // A stack of what is still to be visited, the next one last.
+  // A stack of components to visit, the next one last.
   std::vector<json::Element> pending = {*top};
   while (!pending.empty() && flat.size() < max_components) {
     const json::Element element = pending.back();

@@ -15,9 +15,9 @@ struct Component {
   json::Element value;
 };
 
-/// The member `key` of `root`, with every Sequence replaced by its members (`members`: the name of a Sequence's array,
-/// e.g. "pretokenizers"), in order. Null and absent give an empty list. Not recursive; at most 256 components, the rest
-/// is left out (no real tokenizer has more than ten).
+/// Returns the member `key` of `root` as a list, with every Sequence replaced by its members in order. `members` is the
+/// name of a Sequence's array, e.g. "pretokenizers". Returns an empty list if the member is null or absent. Not
+/// recursive. Keeps at most 256 components (no known tokenizer has more than ten).
 std::vector<Component> flatten(json::Element root, std::string_view key, std::string_view members);
 
 std::vector<Component> pre_tokenizers(json::Element root);
@@ -25,7 +25,7 @@ std::vector<Component> normalizers(json::Element root);
 std::vector<Component> decoders(json::Element root);
 std::vector<Component> post_processors(json::Element root);
 
-/// Is there a component of that type?
+/// True if a component has this type.
 bool has_type(const std::vector<Component>& components, std::string_view type);
 
 }  // namespace modelutils::tokenizer

@@ -18,13 +18,13 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   }
 }
 
-// replace_all() moves the tail at each hit, which only short texts bear.
+// replace_all() moves the tail at each hit, so it is only fast for short texts.
 constexpr std::size_t max_compared = 16 * 1024;
 
 std::string split_element(json::Element split) {
   const std::string_view behaviour = json::string_member(split, "behavior").value_or("");
   const bool invert = json::bool_member(split, "invert").value_or(false);
-  // The two ways to say "each match is a piece of its own".
+  // Both variants make each match a separate piece.
   const bool plain = (behaviour == "Isolated" && !invert) || (behaviour == "Removed" && invert);
   std::string tag;
   if (!plain) tag = fmt::format(":{}{}", invert ? "!" : "", behaviour);
@@ -61,7 +61,7 @@ bool element_matches(std::string_view wanted, std::string_view found) {
   return wanted == found;
 }
 
-// Components that can be said as a Split, said as one.
+// Replaces components that are equivalent to a Split by that Split.
 PreSignature as_splits(const PreSignature& signature) {
   static const std::string gpt2 =
       "S(" + regex_form(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)") + ")";
@@ -101,7 +101,7 @@ bool holds(const PreRow& row, const PreFacts& facts) {
   return false;
 }
 
-// Signatures that differ only in how many digits go together become equal.
+// Makes signatures equal that differ only in the number of digits kept together.
 std::string without_digit_counts(std::string text) {
   replace_all(text, "\\p{N}{1,3}", "\\p{N}");
   replace_all(text, "\\p{N}+", "\\p{N}");
@@ -131,7 +131,7 @@ std::string describe_nearest(const PreSignature& signature) {
       nearest = &row;
     }
   }
-  // A common "S(" says nothing.
+  // A common prefix "S(" is no resemblance.
   if (nearest == nullptr || longest < 6) return "it resembles none of the known ones";
   return fmt::format("the closest known one is '{}' ({}): {}", nearest->pre, nearest->models,
                      signature_text(nearest->signature));

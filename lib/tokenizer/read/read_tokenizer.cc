@@ -18,8 +18,8 @@ tl::unexpected<Error> missing(const std::string& directory) {
       {}, {}, directory);
 }
 
-// tokenizer.model, where it is SentencePiece. Next to a tokenizer.json, any other file is not an error: Llama 3 ships
-// its tiktoken vocabulary under that name.
+// Parses tokenizer.model if it is SentencePiece. Next to a tokenizer.json, another format is not an error: Llama 3
+// ships its tiktoken vocabulary under that name.
 Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles& files, FindingLog& findings) {
   if (!files.model_bytes) return std::nullopt;
   if (files.tokenizer_json && !looks_like_sentencepiece(*files.model_bytes)) {
@@ -32,7 +32,7 @@ Result<std::optional<SentencePieceModel>> sentencepiece_of(const TokenizerFiles&
   return std::optional(std::move(*model));
 }
 
-// The file that an error without a file is about.
+// Returns the file to name in an error that has none.
 std::string main_file(const TokenizerFiles& files) {
   switch (files.form) {
     case TokenizerForm::sentencepiece: return files.path(files.model_name);

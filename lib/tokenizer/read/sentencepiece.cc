@@ -12,7 +12,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Sixteen times the largest vocabulary there is; a piece takes two bytes in the file and 32 in memory.
+// Sixteen times the largest known vocabulary; a piece takes at least two bytes in the file and 32 in memory.
 constexpr std::size_t max_pieces = std::size_t{1} << 22;
 
 enum class Wire : u8 { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -21,23 +21,23 @@ enum class Wire : u8 { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 struct Field {
   u64 number = 0;
   Wire wire = Wire::varint;
-  u64 varint = 0;         // wire type varint
-  std::string_view data;  // wire type bytes
-  u32 fixed32 = 0;        // wire type fixed32
-  u64 offset = 0;         // absolute, of `data` or of the key
+  u64 varint = 0;         // if wire type is varint
+  std::string_view data;  // if wire type is bytes
+  u32 fixed32 = 0;        // if wire type is fixed32
+  u64 offset = 0;         // absolute offset of `data`, or of the key
 };
 
 tl::unexpected<Error> broken(std::string message, u64 offset, std::string where = {}) {
   return input_error("hf-tok-sentencepiece", std::move(message), std::move(where), offset);
 }
 
-// Fields of one message, one after another. A message lies wholly in memory, so views into it are handed out.
+// Reads the fields of one message in sequence. The message is in memory, so fields can be views into it.
 class MessageReader {
  public:
   MessageReader(std::string_view message, u64 base)
       : message_(message), base_(base), reader_(std::as_bytes(std::span(message)), base) {}
 
-  /// The next field; nothing at the end.
+  /// Returns the next field; nullopt at the end.
   Result<std::optional<Field>> next() {
     if (reader_.offset() - base_ == message_.size()) return std::nullopt;
     Field field;
@@ -72,7 +72,7 @@ class MessageReader {
   }
 
  private:
-  // At most ten bytes, seven bits each, the lowest first.
+  // Reads at most ten bytes of seven bits each, lowest first.
   Result<u64> varint() {
     const u64 start = reader_.offset();
     u64 value = 0;
@@ -91,7 +91,7 @@ class MessageReader {
   ByteReader reader_;
 };
 
-// Calls `take(field)` for each field of a message; `take` gives a Status.
+// Calls `take(field)` for each field of a message; `take` returns a Status.
 template <typename Take>
 Status for_each_field(std::string_view message, u64 base, Take take) {
   MessageReader reader(message, base);
@@ -102,7 +102,7 @@ Status for_each_field(std::string_view message, u64 base, Take take) {
   }
 }
 
-// int32 fields are sign-extended to 64 bits on the wire.
+// On the wire, int32 fields are sign-extended to 64 bits.
 i32 as_int32(u64 varint) {
   return static_cast<i32>(static_cast<u32>(varint));
 }

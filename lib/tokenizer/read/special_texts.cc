@@ -17,7 +17,7 @@ constexpr std::array variables = {
     SpecialVariable{"mask_token", &SpecialTexts::mask},
 };
 
-// "text" or {"content": "text", …}
+// Reads "text" or {"content": "text", …}.
 std::optional<std::string> token_text(json::Element object, std::string_view key) {
   const auto value = json::member(object, key);
   if (!value) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<std::string> token_text(json::Element object, std::string_view key
   return std::string(text);
 }
 
-// The SpecialToken's text of an item of a template, or nothing for a sequence.
+// Returns the text of a template item that is a SpecialToken; nullopt for a sequence.
 std::optional<std::string> special_item(json::Element item) {
   const auto special = json::member(item, "SpecialToken");
   if (!special) return std::nullopt;

@@ -1,4 +1,4 @@
-// The texts of special tokens, before they become ids; and what the post-processor says about them.
+// The texts of special tokens, not yet resolved to ids, and the post-processor's information about them.
 #pragma once
 
 #include <optional>
@@ -12,32 +12,33 @@
 
 namespace modelutils::tokenizer {
 
-/// bos_token, eos_token, … of tokenizer_config.json, else of special_tokens_map.json; plain or as {content}.
+/// bos_token, eos_token, … of tokenizer_config.json, else of special_tokens_map.json; as a string or as {content}.
 struct SpecialTexts {
   std::optional<std::string> bos, eos, unk, sep, pad, cls, mask;
-  std::optional<std::string> eot, eom;  ///< only ever set by the post-processor
+  std::optional<std::string> eot, eom;  ///< set only by the post-processor
 };
 
 SpecialTexts read_special_texts(const TokenizerFiles& files);
 
-/// A special token that files and chat templates call by a name.
+/// A special token that has a name in files and chat templates.
 struct SpecialVariable {
   std::string_view name;  ///< "bos_token"
   std::optional<std::string> SpecialTexts::*text;
 };
-/// bos, eos, unk, sep, pad, cls and mask: all that transformers knows.
+/// bos, eos, unk, sep, pad, cls and mask: all that transformers defines.
 std::span<const SpecialVariable> special_variables();
-/// nullptr if the name is none of them.
+/// Returns nullptr for other names.
 const SpecialVariable* find_special_variable(std::string_view name);
 
-/// Which special tokens are put around a text.
+/// The special tokens added around a text.
 struct AddSpecial {
   std::optional<bool> bos, eos, sep;
 };
 
-/// What the post_processor of tokenizer.json adds. It may also change `texts`: a template that ends in another token
-/// than eos_token makes that one the eos, and the former the eot (or eom). `bos_by_id`, `eos_by_id`: the texts that
-/// config.json's ids stand for, used where `texts` names none. What llama.cpp cannot do is a warning.
+/// Returns the tokens that tokenizer.json's post_processor adds. May also change `texts`: if a template ends in another
+/// token than eos_token, that token becomes the eos, and the former eos becomes the eot (or eom). `bos_by_id` and
+/// `eos_by_id` are the texts of config.json's ids, used if `texts` has none. Behaviour that llama.cpp lacks is a
+/// warning.
 AddSpecial read_post_processor(json::Element tokenizer_json, SpecialTexts& texts,
                                const std::optional<std::string>& bos_by_id, const std::optional<std::string>& eos_by_id,
                                FindingLog& findings);

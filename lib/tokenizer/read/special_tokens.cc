@@ -1,4 +1,4 @@
-// Special ids, add_bos / add_eos / add_sep, end-of-turn token.
+// Resolves the ids of special tokens, add_bos / add_eos / add_sep, and the end-of-turn token.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -15,7 +15,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Texts by which llama.cpp knows the end of a turn, those of chat models first.
+// Texts that llama.cpp recognises as the end of a turn; those of chat models are first.
 constexpr std::array<std::string_view, 11> end_of_turn_texts = {"<|eot_id|>",
                                                                 "<|im_end|>",
                                                                 "<|end|>",
@@ -33,7 +33,7 @@ std::size_t end_of_turn_rank(std::string_view text) {
                                   end_of_turn_texts.begin());
 }
 
-// Token texts of the finished list -> ids, added tokens first.
+// Finds ids by token text in the finished list, added tokens first.
 class IdFinder {
  public:
   IdFinder(const TokenizerInput& input, const Tokenizer& tokenizer) : input_(input) {
@@ -53,8 +53,8 @@ class IdFinder {
   NameIndex index_;
 };
 
-// An id of a JSON file, checked: too large is a warning; -1 says that there is no such token; less is an error, but a
-// warning in generation_config.json, which a model can do without.
+// Reads and checks ids from JSON files. An id that is too large is a warning; -1 means that there is no such token;
+// lower ones are errors, but only warnings in generation_config.json, which is optional.
 class IdReader {
  public:
   IdReader(u64 rows, FindingLog& findings) : rows_(rows), findings_(findings) {}
@@ -78,7 +78,7 @@ class IdReader {
     return static_cast<u32>(id);
   }
 
-  /// `key` of `object` where it is an integer; with `list`, the first integer of a list as well.
+  /// Reads `key` of `object` if it is an integer; if `list`, also the first integer of a list.
   Result<std::optional<u32>> read(std::optional<json::Element> object, std::string_view file, std::string_view key,
                                   bool list) {
     if (!object) return std::nullopt;
@@ -98,7 +98,7 @@ class IdReader {
   FindingLog& findings_;
 };
 
-// What is asked of each kind of special token.
+// The properties of a kind of special token.
 struct SpecialKind {
   std::string_view id_key;  // in config.json and generation_config.json
   std::optional<std::string> SpecialTexts::*text;
@@ -168,7 +168,7 @@ class Resolver {
   }
 
  private:
-  // A tekken.json does not say what its special tokens are for: Mistral's code knows them by these texts.
+  // tekken.json does not state the purpose of its special tokens. Mistral's code uses these texts.
   void tekken(SpecialTexts& texts) const {
     const auto known = [&](std::optional<std::string>& text, const std::string& usual) {
       if (!text && finder_.find(usual)) text = usual;
@@ -179,7 +179,7 @@ class Resolver {
     known(texts.pad, "<pad>");
   }
 
-  // config.json's id for a kind: top level, then text_config; a list counts for eos.
+  // Returns config.json's id for a kind: from the top level, else from text_config. For eos it may be a list.
   Result<std::optional<u32>> config_id(std::string_view key) {
     const bool list = key == "eos_token_id";
     MU_ASSIGN(auto id, reader_.read(config_, "config.json", key, list));
@@ -188,7 +188,7 @@ class Resolver {
   }
 
   Result<std::optional<std::string>> text_by_id(std::string_view key) {
-    // The same ids are read, and remarked upon, once more below.
+    // Discard the findings: the same ids are read and reported again below.
     FindingLog before = std::exchange(tokenizer_.findings, {});
     auto id = config_id(key);
     tokenizer_.findings = std::move(before);
@@ -198,7 +198,7 @@ class Resolver {
 
   Status resolve(const SpecialKind& kind, const SpecialTexts& texts) {
     auto& id = tokenizer_.special.*kind.id;
-    if (id) return {};  // the vocabulary itself says it
+    if (id) return {};  // set by the vocabulary itself
     const auto& text = texts.*kind.text;
     id = finder_.find(text);
     if (id) return {};
@@ -220,8 +220,8 @@ class Resolver {
     return {};
   }
 
-  // Chat models stop at a token other than eos: it is in the list of eos ids, and its text is one that llama.cpp
-  // knows. Said only if it is more of an end of turn than the eos itself.
+  // Finds the token other than eos at which chat models stop: it is in the list of eos ids and has a text that
+  // llama.cpp recognises. It is set only if its text ranks before the eos token's as an end of turn.
   void find_end_of_turn() {
     const auto& eos = tokenizer_.special.eos;
     std::size_t best = eos ? end_of_turn_rank(tokenizer_.tokens[*eos]) : end_of_turn_texts.size();
@@ -239,8 +239,8 @@ class Resolver {
     }
   }
 
-  // Generation ends at every id of a list, but GGUF has three keys: eos, eot and eom. Ids at which llama.cpp stops
-  // because of their text need none.
+  // Keeps the other ids of an eos list, at which generation also ends. GGUF has only three keys for them: eos, eot and
+  // eom. Ids that llama.cpp recognises by their text need none.
   void keep_other_ends() {
     std::vector<u32> ends = other_ends();
     const auto take = [&](std::optional<u32>& place, auto fits) {
@@ -251,7 +251,7 @@ class Resolver {
     };
     const auto is_tool = [this](u32 id) { return calls_tool(tokenizer_.tokens[id]); };
     const auto any = [](u32) { return true; };
-    // A call of a tool ends a message, not a turn.
+    // A tool call ends a message, not a turn.
     take(tokenizer_.special.eot, std::not_fn(is_tool));
     take(tokenizer_.special.eom, is_tool);
     take(tokenizer_.special.eom, any);
@@ -270,8 +270,8 @@ class Resolver {
     return std::ranges::any_of(marks, [&](std::string_view mark) { return text.find(mark) != text.npos; });
   }
 
-  // Ids of eos_token_id without a key yet, each once. A single id counts if it is a control token and from
-  // generation_config.json: in config.json it may be a default that nobody looked at.
+  // Returns the distinct ids of eos_token_id that have no key yet. A single id counts only if it is a control token and
+  // comes from generation_config.json: in config.json it may be an unintended default.
   std::vector<u32> other_ends() const {
     std::vector<u32> ends;
     std::vector<bool> seen(tokenizer_.tokens.size());
@@ -302,7 +302,7 @@ class Resolver {
     return ends;
   }
 
-  // CodeLlama's infill tokens have no other mark than the size of the vocabulary.
+  // CodeLlama's infill tokens can be recognised only by the vocabulary size.
   void infill_by_size() {
     const u64 size = family_.infill_vocabulary;
     if (tokenizer_.kind != TokenizerKind::llama || size == 0 || input_.rows() < size) return;
@@ -313,7 +313,7 @@ class Resolver {
     tokenizer_.special.eot = 32010;
   }
 
-  // CodeGemma's infill tokens have the ids 67 to 70, which other Gemmas leave unused: the texts tell.
+  // CodeGemma's infill tokens have ids 67 to 70, which other Gemmas leave unused: their texts distinguish them.
   void infill_by_text() {
     if (!family_.infills_by_text) return;
     SpecialIds& ids = tokenizer_.special;
@@ -327,7 +327,7 @@ class Resolver {
     if (ids.eos && tokenizer_.tokens[*ids.eos] != "<end_of_turn>") find(ids.eot, "<end_of_turn>");
   }
 
-  // One token begins and ends texts; in a conversation, an empty line ends a turn. llama.cpp's converter has the same.
+  // One token begins and ends texts. In a conversation an empty line ends a turn. llama.cpp's converter does the same.
   void rwkv() {
     if (tokenizer_.kind != TokenizerKind::rwkv) return;
     tokenizer_.special = {};
@@ -335,7 +335,7 @@ class Resolver {
     tokenizer_.special.eot = finder_.find("\\n\\n");
   }
 
-  // vocab.json does not say which tokens are special: those that have a part to play are.
+  // vocab.json does not state which tokens are special: treat those with a special id as control tokens.
   void mark_control() {
     for (const SpecialKind& kind : special_kinds) {
       const auto& id = tokenizer_.special.*kind.id;
@@ -353,7 +353,7 @@ class Resolver {
     return config ? json::string_member(*config, "tokenizer_class").value_or("") : "";
   }
 
-  // true without a token to add would make newer loaders refuse the file, and older ones add a wrong one.
+  // If the flag were true without a token, newer loaders would refuse the file and older ones add a wrong token.
   void needs(std::optional<bool>& flag, const std::optional<u32>& id, std::string_view name) {
     if (flag != true || id) return;
     flag = false;
@@ -362,8 +362,8 @@ class Resolver {
         fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
   }
 
-  // The loader adds an eos to every text unless it is told not to. tokenizer.json says what is added; without one, the
-  // class of the tokenizer does.
+  // llama.cpp adds an eos to every text by default, so the flags must be explicit. tokenizer.json states the added
+  // tokens; without it the tokenizer class decides.
   void unigram_flags() {
     const bool is_t5 = tokenizer_class().starts_with("T5"), has_json = input_.files.tokenizer_json != nullptr;
     if (!tokenizer_.add_bos) tokenizer_.add_bos = !has_json && !is_t5 && tokenizer_.special.bos;
@@ -375,15 +375,15 @@ class Resolver {
     tokenizer_.add_bos = first(stated("add_bos_token"), add.bos);
     tokenizer_.add_eos = first(stated("add_eos_token"), add.eos);
     tokenizer_.add_sep = first(stated("add_sep_token"), add.sep);
-    // Every prompt of Mistral's begins with one.
+    // Every Mistral prompt begins with a bos.
     if (input_.files.tekken_json && !tokenizer_.add_bos) tokenizer_.add_bos = tokenizer_.special.bos.has_value();
     // Granite and SmolLM; llama.cpp's converter has the same rule.
     const u64 without_bos = family_.vocabulary_without_bos;
     if (without_bos != 0 && input_.config->vocab_size == without_bos) tokenizer_.add_bos = false;
-    // Some pre-tokenizers imply true, so what the files do not ask for is written as false.
+    // Some pre-tokenizers imply true, so write false unless the files request a bos.
     if (tokenizer_.kind == TokenizerKind::gpt2 && !tokenizer_.add_bos) tokenizer_.add_bos = false;
     if (tokenizer_.kind == TokenizerKind::t5) unigram_flags();
-    // The loader adds a bos to texts of this kind unless it is told not to.
+    // llama.cpp adds a bos to texts of this kind by default.
     if (tokenizer_.kind == TokenizerKind::llama && input_.files.tokenizer_json && !tokenizer_.add_bos &&
         leaves_it_to_post_processor(tokenizer_class())) {
       tokenizer_.add_bos = false;

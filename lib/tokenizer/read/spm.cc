@@ -1,4 +1,4 @@
-// SentencePiece-like tokenizers: from tokenizer.model, or from tokenizer.json with the scores rebuilt from the merges.
+// SentencePiece-like tokenizers, from tokenizer.model, or from tokenizer.json with scores rebuilt from the merges.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -14,7 +14,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Scores are whole numbers in a float32: beyond this they would not be distinct.
+// Scores are integers in a float32; above this limit they would not be distinct.
 constexpr u64 max_merges = u64{1} << 24;
 
 json::Element model_of(const TokenizerInput& input) {
@@ -28,8 +28,8 @@ bool is_added(const TokenizerInput& input, u32 id) {
   return at != added.end() && at->id == id;
 }
 
-// Do the pieces and model.vocab say the same, but for the added tokens? A tokenizer.model that a fine-tune left behind
-// does not describe the tokenizer any more.
+// True if the pieces and model.vocab agree, except for added tokens. A tokenizer.model left over from before a
+// fine-tune no longer describes the tokenizer.
 bool agree(const TokenizerInput& input, const SentencePieceModel& model, const Vocabulary& vocabulary,
            FindingLog& findings) {
   if (model.is_unigram()) {
@@ -60,8 +60,8 @@ bool agree(const TokenizerInput& input, const SentencePieceModel& model, const V
   return true;
 }
 
-// A token that two tokens of the vocabulary could form although no merge says so: llama.cpp, which knows scores only,
-// would join them. Tokens that are longer than those of any real vocabulary are passed over: every split is looked up.
+// Finds a token that two others can form although no merge lists them. llama.cpp knows only scores and would join them.
+// Skips tokens longer than in any real vocabulary, because every split is looked up.
 std::optional<std::string> split_without_merge(const Vocabulary& vocabulary, const std::vector<bool>& merged,
                                                const std::vector<u64>& pairs) {
   for (const VocabEntry& entry : vocabulary.entries) {
@@ -79,8 +79,8 @@ std::optional<std::string> split_without_merge(const Vocabulary& vocabulary, con
   return std::nullopt;
 }
 
-// score[token] = −(rank of the first merge that gives it). llama.cpp joins the pair whose result has the highest score,
-// so this is the order of the merges.
+// score[token] = −(rank of the first merge that produces it). llama.cpp joins the pair whose result has the highest
+// score, so this preserves the merge order.
 Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary, TokenList& list,
                       FindingLog& findings) {
   const json::Element model = model_of(input);
@@ -117,7 +117,7 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
     findings.warning(Scope::model, "hf-tok-no-merges", "there are no merges: every character becomes a token");
     return {};
   }
-  // Vocabularies that come from SentencePiece list every split of every token, about two for each.
+  // Vocabularies from SentencePiece list every split of every token, about two per token.
   if (static_cast<double>(pairs.size()) < 1.1 * static_cast<double>(distinct)) {
     std::sort(pairs.begin(), pairs.end());
     if (const auto example = split_without_merge(vocabulary, merged, pairs)) {
@@ -131,7 +131,7 @@ Status fill_from_json(const TokenizerInput& input, const Vocabulary& vocabulary,
   return {};
 }
 
-// What the components of tokenizer.json say about a space before the text.
+// True if the components of tokenizer.json add a space before the text.
 bool json_adds_space(json::Element root) {
   bool adds = false;
   for (const Component& component : normalizers(root)) {
@@ -176,7 +176,7 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingL
       }
       continue;
     }
-    // User-defined pieces get their final type from the added tokens, as llama.cpp's converter has it.
+    // User-defined pieces get their final type from the added tokens, as in llama.cpp's converter.
     const auto type = static_cast<TokenType>(piece.type);
     list.set(static_cast<u32>(id), piece.text, type == TokenType::user_defined ? TokenType::normal : type, piece.score);
   }

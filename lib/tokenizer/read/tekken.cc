@@ -11,7 +11,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// What versions without a list have. Source: mistral-common.
+// The special tokens of versions without a list. Source: mistral-common.
 constexpr std::array<std::string_view, 20> usual_special = {"<unk>",
                                                             "<s>",
                                                             "</s>",
@@ -110,7 +110,7 @@ Result<TiktokenVocabulary> read_ordinary(json::Element root, u64 count) {
     const auto text = json::string_member(entry, "token_bytes");
     auto bytes = text ? decode_base64(*text) : std::nullopt;
     if (!rank || !bytes) return bad(where, "must have a rank and token_bytes in base64");
-    if (*rank >= count) continue;  // the file has more than the model uses
+    if (*rank >= count) continue;  // the file has more tokens than the model uses
     Status added = tokens.add(*rank, std::move(*bytes));
     if (!added) {
       added.error().where = where;

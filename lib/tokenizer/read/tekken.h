@@ -1,4 +1,4 @@
-// tekken.json: the tokenizer file of Mistral's own format, tiktoken's ranks behind a block of special tokens.
+// tekken.json, the tokenizer file of Mistral's own format: a block of special tokens followed by tiktoken's ranks.
 #pragma once
 
 #include <string>
@@ -15,19 +15,19 @@ struct TekkenSpecial {
   bool is_control = true;
 };
 
-/// Ids are those of `special`, then the ranks of `ordinary`.
+/// Ids are positions in `special`, followed by the ranks of `ordinary`.
 struct TekkenVocabulary {
-  std::vector<TekkenSpecial> special;  ///< as many as the file says; those that it does not name are "<SPECIAL_7>" …
-  TiktokenVocabulary ordinary;         ///< no rank is missing
-  std::string_view pattern;            ///< the regex by which texts are split
+  std::vector<TekkenSpecial> special;  ///< as many as the file states; unnamed ones are "<SPECIAL_7>", …
+  TiktokenVocabulary ordinary;         ///< without missing ranks
+  std::string_view pattern;            ///< the regex that splits texts
 };
 
-/// Reads config {pattern, default_vocab_size, default_num_special_tokens}, vocab [{rank, token_bytes}, …] as far as the
-/// vocabulary's size goes, and special_tokens [{rank, token_str, is_control}, …]; versions up to v7 may leave those
-/// out, and have the same twenty. Errors: "hf-tok-tekken" (a member is missing or of another type, numbers that
-/// contradict each other, a rank or a special text that is there twice, a rank that is missing), "hf-tok-id-range" (the
-/// embedding has fewer than default_vocab_size `rows`), "hf-tok-tiktoken" (a token without bytes, with too many, or
-/// that those of lower rank do not make).
+/// Reads config {pattern, default_vocab_size, default_num_special_tokens}, vocab [{rank, token_bytes}, …] up to the
+/// vocabulary's size, and special_tokens [{rank, token_str, is_control}, …]. Versions up to v7 may omit the special
+/// tokens; they all have the same twenty. Errors: "hf-tok-tekken" (a missing member or one of another type,
+/// contradictory numbers, a duplicate rank or special text, a missing rank), "hf-tok-id-range" (`rows` is less than
+/// default_vocab_size), "hf-tok-tiktoken" (a token without bytes, with too many, or that cannot be built from tokens of
+/// lower rank).
 Result<TekkenVocabulary> parse_tekken(json::Element root, u64 rows);
 
 }  // namespace modelutils::tokenizer

@@ -11,8 +11,8 @@
 
 namespace modelutils::tokenizer {
 
-/// Calls `visit(line)`, which gives a Status, for each line that is not empty, without its line feed or CR LF, until
-/// one fails. Errors: the visitor's; `where` says which line it was ("line 3", the first is 1).
+/// Calls `visit(line)`, which returns a Status, for each line that is not empty, without its LF or CR LF. Stops at the
+/// first error and returns it, with the line in `where` ("line 3", counted from 1).
 template <typename Visit>
 Status each_line(std::string_view text, const Visit& visit) {
   for (u64 number = 1; !text.empty(); ++number) {

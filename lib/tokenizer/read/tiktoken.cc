@@ -15,7 +15,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Joining is quadratic in the length of a token; real ones have at most some hundred bytes.
+// Joining is quadratic in a token's length; real tokens have at most some hundred bytes.
 constexpr std::size_t max_token_bytes = 4096;
 constexpr u64 max_total_square = u64{1} << 32;
 
@@ -27,8 +27,8 @@ std::string symbols(std::string_view bytes) {
   return text;
 }
 
-// Where the last of the joins that make `token` has its seam; nothing if the ranks below its own leave more than two
-// parts.
+// Returns the position at which `token` consists of two parts before the last join; nullopt if joining by the ranks
+// below its own leaves more than two parts.
 std::optional<std::size_t> last_seam(std::string_view token, u32 rank, const Ranks& ranks) {
   std::vector<std::size_t> starts;  // of the parts
   for (std::size_t i = 0; i <= token.size(); ++i) starts.push_back(i);

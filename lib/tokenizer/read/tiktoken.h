@@ -1,4 +1,4 @@
-// tiktoken's vocabularies: a line for each token, its bytes in base64 and its rank.
+// tiktoken's vocabularies: one line per token, with its bytes in base64 and its rank.
 #pragma once
 
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace modelutils::tokenizer {
 
-/// Texts in byte-level BPE's alphabet, and the merges that the ranks imply.
+/// Texts in byte-level BPE's alphabet, and the merges implied by the ranks.
 struct TiktokenVocabulary {
-  std::vector<std::string> tokens;  ///< by rank, which is the id; empty where there is none
+  std::vector<std::string> tokens;  ///< indexed by rank, which is the id; empty if the rank is missing
   std::vector<std::string> merges;  ///< "left right", best first
 };
 
-/// Tokens by rank, while they are collected.
+/// Collects tokens by rank.
 class RankedTokens {
  public:
   explicit RankedTokens(u64 rows) : rows_(rows) {}
 
-  /// Errors, without a place: "hf-tok-id-range" (the rank is not below the number of rows), "hf-tok-tiktoken" (a rank
-  /// that is there twice, a token without bytes or with more than 4096, longer ones in all than any real vocabulary's).
+  /// Errors, without a location: "hf-tok-id-range" (the rank is not below the number of rows); "hf-tok-tiktoken" (a
+  /// duplicate rank, a token without bytes or with more than 4096, or a total length larger than in any real
+  /// vocabulary).
   Status add(u64 rank, std::string bytes);
-  /// A token of several bytes is what joining its bytes by the ranks below its own leaves as two parts; those are its
-  /// merge, as tiktoken itself would join them last. Error "hf-tok-tiktoken": the ranks below do not make two parts.
+  /// Derives the merge of each token with several bytes: joining its bytes by the ranks below its own leaves two parts,
+  /// which tiktoken would join last. Error: "hf-tok-tiktoken" if the lower ranks do not leave two parts.
   Result<TiktokenVocabulary> finish() const;
 
  private:
@@ -33,7 +34,7 @@ class RankedTokens {
   std::vector<std::string> bytes_;
 };
 
-/// Reads lines "base64 rank". Errors: those of RankedTokens, "hf-tok-tiktoken" for a line that is not of that form.
+/// Reads lines "base64 rank". Errors: those of RankedTokens; "hf-tok-tiktoken" for a line of another form.
 Result<TiktokenVocabulary> parse_tiktoken(std::string_view text, u64 rows);
 
 }  // namespace modelutils::tokenizer

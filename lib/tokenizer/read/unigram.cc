@@ -1,5 +1,5 @@
-// Unigram tokenizers (tokenizer.json of type Unigram, tokenizer.model of type UNIGRAM): llama.cpp's model "t5", which
-// any architecture may have. It chooses the most likely split, after the same normalizer that SentencePiece has.
+// Unigram tokenizers (tokenizer.json of type Unigram, tokenizer.model of type UNIGRAM) become llama.cpp's model "t5",
+// which any architecture may use. It finds the most likely split, after the same normalisation as SentencePiece.
 #include <algorithm>
 #include <cmath>
 
@@ -24,17 +24,17 @@ void warn_of_spaces(FindingLog& findings, std::string_view texts, std::string_vi
   findings.warning(Scope::model, "hf-tok-unigram-spaces", fmt::format("{} are tokenised differently: {}", texts, why));
 }
 
-// What happens to spaces on the way from a text to pieces.
+// How spaces change between a text and its pieces.
 struct Spaces {
-  bool prefix = false;        // one is put before the text
-  bool merged = false;        // runs become one, those at the ends go
-  bool first_only = false;    // not put after an added token
-  bool unless_there = false;  // not put before a text that begins with one
-  bool ends_stay = false;     // those at the ends are kept all the same
-  bool splits = false;        // no piece goes on behind a space
+  bool prefix = false;        // one is added before the text
+  bool merged = false;        // runs become one; those at the ends are removed
+  bool first_only = false;    // no space is added after an added token
+  bool unless_there = false;  // no space is added if the text begins with one
+  bool ends_stay = false;     // spaces at the ends are kept despite `merged`
+  bool splits = false;        // no piece extends past a space
 };
 
-// The normalizer and the pre-tokenizer of tokenizer.json.
+// Interprets the normalizer and the pre-tokenizer of tokenizer.json.
 class Pipeline {
  public:
   Pipeline(json::Element root, Tokenizer& tokenizer) : root_(root), tokenizer_(tokenizer) {}
@@ -45,7 +45,7 @@ class Pipeline {
     if (!marks_) {
       return refuse("spaces do not become U+2581 as in llama.cpp's tokenizer t5", "pre_tokenizer");
     }
-    // Splitting at white space loses it as stripping does.
+    // Splitting at white space removes it at the ends, as stripping does.
     spaces_.ends_stay = spaces_.merged && !stripped_ && !split_at_spaces_;
     spaces_.merged = spaces_.merged || split_at_spaces_;
     return spaces_;
@@ -114,7 +114,7 @@ class Pipeline {
   bool marks_ = false, stripped_ = false, split_at_spaces_ = false;
 };
 
-// model.vocab: [[text, score], …]; the position is the id.
+// Reads model.vocab: [[text, score], …]; the position is the id.
 Result<Vocabulary> read_pieces(json::Element model, u64 rows, const std::vector<u32>& dropped, TokenList& list) {
   json::Array pieces;
   const auto member = json::member(model, "vocab");
@@ -178,7 +178,7 @@ Result<Spaces> fill_from_model(const SentencePieceModel& model, TokenList& list,
   for (u32 id = 0; id < model.pieces.size() && id < list.size(); ++id) {
     const auto type = static_cast<TokenType>(model.pieces[id].type);
     if (type == TokenType::unknown) tokenizer.special.unk = id;
-    // SentencePiece never takes such a piece; llama.cpp would.
+    // SentencePiece never uses such a piece, but llama.cpp would.
     if (type == TokenType::unused) list.set(id, model.pieces[id].text, type, padding_score);
   }
   if (!tokenizer.special.unk) return refuse("there is no unknown token", "tokenizer.model");
@@ -190,7 +190,7 @@ Result<Spaces> fill_from_model(const SentencePieceModel& model, TokenList& list,
   return spaces;
 }
 
-// llama.cpp puts a space before each word where it merges them.
+// Sets the space flags. If llama.cpp merges spaces, it also adds one before each word.
 void settle_spaces(const Spaces& spaces, Tokenizer& tokenizer) {
   FindingLog& findings = tokenizer.findings;
   tokenizer.add_space_prefix = spaces.prefix;

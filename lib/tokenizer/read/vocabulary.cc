@@ -11,7 +11,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// Which of several tokens of the same text keeps it: what llama.cpp looks for first in a prompt.
+// The priority of a token type if several tokens have the same text: the order in which llama.cpp searches a prompt.
 int claim(i32 type) {
   switch (static_cast<TokenType>(type)) {
     case TokenType::control:
@@ -29,7 +29,7 @@ Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vec
   json::Object object;
   if (!vocab.get(object)) return input_error("hf-tok-vocab", "must be an object of ids");
   Vocabulary vocabulary;
-  // simdjson counts at most 2^24 − 1 members.
+  // Safe to reserve: simdjson counts at most 2^24 − 1 members.
   vocabulary.entries.reserve(object.size());
   vocabulary.index.reserve(object.size());
   std::vector<bool> taken(static_cast<std::size_t>(rows), false);
@@ -159,7 +159,7 @@ void TokenList::finish(FindingLog& findings) {
   }
   NameIndex index;
   index.reserve(tokens.size());
-  std::vector<u32> holders;  // by the number of the text: the token that keeps it
+  std::vector<u32> holders;  // by text number: the token that keeps the text
   std::vector<u32> renamed;
   for (u32 id = 0; id < tokens.size(); ++id) {
     const NameIndex::Inserted text = index.insert(tokens[id]);
@@ -176,7 +176,8 @@ void TokenList::finish(FindingLog& findings) {
                             std::max(loser, holder), tokens[id], loser));
     }
   }
-  // All names first: the index looks into the texts that the names will replace. They differ by their ids.
+  // Create all names before storing any, because the index points into the texts that they replace. Names are distinct
+  // because ids are.
   std::vector<std::string> names;
   for (const u32 loser : renamed) {
     names.push_back(fmt::format("[DUP{}]", loser));

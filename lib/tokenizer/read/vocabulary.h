@@ -1,4 +1,4 @@
-// The base vocabulary (text -> id) and the token list that grows out of it.
+// The base vocabulary (text -> id) and the token list built from it.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct VocabEntry {
   u32 id;
 };
 
-/// model.vocab as it stands. Texts and ids are distinct; ids are below the number of rows.
+/// model.vocab as in the file. Texts and ids are distinct; ids are below the number of rows.
 struct Vocabulary {
   std::vector<VocabEntry> entries;
   NameIndex index;  ///< text -> position in `entries`
@@ -31,20 +31,21 @@ struct Vocabulary {
   }
 };
 
-/// Reads an object {text: id}. Errors: "hf-tok-vocab" (no object; a value is no id; a text or an id occurs twice),
-/// "hf-tok-id-range" (an id is not below `rows`). Ids in `dropped` (increasing) are passed over instead.
+/// Reads an object {text: id}. Ids in `dropped` (increasing) are skipped. Errors: "hf-tok-vocab" (not an object, a
+/// value that is not an id, a duplicate text or id); "hf-tok-id-range" (an id that is not below `rows`).
 Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vector<u32>& dropped);
 
-/// One merge: both parts, not empty.
+/// The two parts of a merge, not empty.
 struct Merge {
   std::string_view left, right;
 };
 
-/// One entry of model.merges: "left right" (exactly one space, inside) or [left, right].
+/// Parses one entry of model.merges: "left right" (exactly one space, inside) or [left, right]. Returns nullopt
+/// otherwise.
 std::optional<Merge> parse_merge(json::Element entry);
 
-/// merges.txt of GPT-2-like tokenizers. One merge for each line, "left right" between blanks; a first line that begins
-/// with '#' and empty lines are passed over. The views point into `text`. Error "hf-tok-merge" with the line's number.
+/// Parses merges.txt of GPT-2-like tokenizers: one merge per line, "left right" between blanks. Skips empty lines, and
+/// a first line that begins with '#'. The views point into `text`. Error: "hf-tok-merge" with the line number.
 Result<std::vector<Merge>> parse_merges_text(std::string_view text);
 
 /// A merge as ids of the vocabulary.
@@ -52,31 +53,31 @@ struct MergeIds {
   u32 left, right, result;
 };
 
-/// `merge` (at position `rank`) looked up. Error "hf-tok-merge": left, right or left + right is not in the vocabulary.
-/// `joined` is scratch space.
+/// Looks up `merge` (at position `rank`). `joined` is scratch space. Error: "hf-tok-merge" if left, right or left +
+/// right is not in the vocabulary.
 Result<MergeIds> find_merge(const Merge& merge, u64 rank, const Vocabulary& vocabulary, std::string& joined);
 
-/// Calls `visit(merge, ids)` for each entry of model.merges in order. Errors "hf-tok-merge": as find_merge(), an entry
-/// that parse_merge() does not take, no array.
+/// Calls `visit(merge, ids)` for each entry of model.merges in order. Error: "hf-tok-merge" as for find_merge(), for an
+/// entry that parse_merge() rejects, or if `merges` is not an array.
 Status visit_merges(json::Element merges, const Vocabulary& vocabulary,
                     const std::function<void(const Merge&, const MergeIds&)>& visit);
 
-/// The score of a token that is never chosen.
+/// The score of a token that must never be chosen.
 inline constexpr float padding_score = -10000.0F;
 
-/// tokens, types and scores of a Tokenizer while they are filled in.
+/// Fills in a Tokenizer's tokens, types and scores.
 class TokenList {
  public:
-  /// Each of `rows` ids is without text at first.
+  /// All `rows` ids are initially without text.
   TokenList(Tokenizer& tokenizer, u64 rows);
 
   u64 size() const { return tokenizer_.tokens.size(); }
   void set(u32 id, std::string_view text, TokenType type, float score);
-  /// Lays the added tokens over the list (score −1000).
+  /// Overlays the added tokens on the list (with score −1000).
   void overlay(const std::vector<AddedToken>& added);
-  /// Gives ids without text "[PAD{id}]", empty texts "[EMPTY_{id}]" and renames all but one of several equal texts to
-  /// "[DUP{id}]" (UNUSED): kept is the control token, else the user-defined one, else the first. The last two with a
-  /// warning.
+  /// Gives ids without text the text "[PAD{id}]" and empty texts "[EMPTY_{id}]". Of several equal texts keeps one and
+  /// renames the others to "[DUP{id}]" (UNUSED); it keeps the control token, else the user-defined one, else the first.
+  /// The last two cases are warnings.
   void finish(FindingLog& findings);
 
  private:

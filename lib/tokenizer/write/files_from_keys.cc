@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t max_tokens = std::size_t{1} << 24;  // as for embedding rows
 
-// What the loader takes where keys are missing.
+// llama.cpp's default ids if keys are missing.
 struct LoaderIds {
   std::optional<u32> bos = {}, eos = {}, unk = {}, sep = {}, pad = {}, cls = {}, mask = {};
 };
@@ -114,7 +114,7 @@ class Rebuilder {
               token_numbers<double>(file_, index_, "tokenizer.ggml.scores", out_.tokens.size()));
     if (scores.empty()) return refuse("tok-keys", "tokenizer.ggml.scores", "is missing, but this tokenizer needs it");
     for (const double score : scores) {
-      // Merges are sorted by them, and JSON has no others.
+      // Merges are sorted by scores, and JSON has no infinity or NaN.
       const float narrow = static_cast<float>(score);
       out_.scores.push_back(std::isfinite(narrow) ? narrow : std::numeric_limits<float>::lowest());
     }
@@ -127,7 +127,7 @@ class Rebuilder {
     return {};
   }
 
-  // The converter's padding of the vocabulary.
+  // Removes the converter's padding from the vocabulary.
   void leave_out_padding() {
     std::size_t used = out_.tokens.size();
     while (used > 1 && is(out_.types[used - 1], TokenType::unused) && out_.tokens[used - 1].starts_with("[PAD")) --used;
@@ -136,7 +136,7 @@ class Rebuilder {
     if (!out_.scores.empty()) out_.scores.resize(used);
   }
 
-  // WordPiece marks what begins a word in a GGUF, and what does not in its files.
+  // WordPiece marks tokens that begin a word in a GGUF, and tokens that do not in its files.
   void spell_tokens() {
     if (out_.kind != RebuiltKind::wordpiece) return;
     for (std::size_t id = 0; id < out_.tokens.size(); ++id) {
@@ -144,7 +144,7 @@ class Rebuilder {
       if (token.starts_with(space_mark)) {
         token.erase(0, space_mark.size());
       } else if (token.starts_with('[') && token.ends_with(']') && token.size() > 2) {
-        // A special token, which GGUF files do not always say.
+        // A special token, which GGUF files do not always mark as one.
         if (is(out_.types[id], TokenType::normal) && !token.starts_with("[unused")) {
           out_.types[id] = static_cast<i32>(TokenType::control);
         }
@@ -192,10 +192,10 @@ class Rebuilder {
     }
     out_.ignore_merges = known && known->ignore_merges;
     add_bos_of_pre_ = known && known->add_bos;
-    // No key says it.
+    // No key stores this.
     const arch::TokenizerFacts& family = arch::tokenizer_facts(index_.architecture());
     out_.normalizes = composes(name) || (family.composes && name != family.composes_not);
-    // What decides between pre-tokenizers that split alike (pre_table.h), on the way to a GGUF again.
+    // Selects between pre-tokenizers that split alike (pre_table.h) when the files are converted to a GGUF again.
     out_.clean_up_spaces =
         out_.pre != nullptr && (out_.pre->pre == "starcoder" || out_.pre->pre == "bloom" || name == "stablelm2");
     return {};
@@ -245,7 +245,7 @@ class Rebuilder {
     return {};
   }
 
-  // What a key says, else the loader's default, if there is such a token.
+  // Returns the id from a key, else the loader's default; nullopt if there is no such token.
   std::optional<u32> special(std::string_view role, std::optional<u32> loaders) const {
     const auto stated = index_.unsigned_value(find_token_role(role)->key);
     const u64 id = stated.value_or(loaders.value_or(out_.tokens.size()));
@@ -262,14 +262,14 @@ class Rebuilder {
     ids.cls = special("cls", row_->special.cls);
     ids.mask = special("mask", row_->special.mask);
     if (out_.kind == RebuiltKind::wordpiece) {
-      // Its beginning and end go by other names.
+      // BERT's bos and eos are called cls and sep.
       if (ids.cls) ids.bos = ids.cls;
       if (ids.sep) ids.eos = ids.sep;
     }
     for (const std::optional<u32>& id : {ids.bos, ids.eos, ids.unk, ids.sep, ids.pad, ids.cls, ids.mask}) {
       if (!id) continue;
       i32& type = out_.types[*id];
-      // Only an added token is found in a text by its name.
+      // Only added tokens are recognised in a text by their names.
       if (out_.kind == RebuiltKind::wordpiece && is(type, TokenType::normal)) {
         type = static_cast<i32>(TokenType::control);
       }
@@ -284,7 +284,7 @@ class Rebuilder {
     const bool has_spaces = out_.kind != RebuiltKind::byte_bpe && out_.kind != RebuiltKind::wordpiece;
     out_.removes_extra_spaces = flag("tokenizer.ggml.remove_extra_whitespaces", false);
     out_.add_space_prefix = has_spaces && flag("tokenizer.ggml.add_space_prefix", row_->add_space_prefix);
-    // llama.cpp puts one before each word that it finds, the first one too.
+    // llama.cpp adds a space before each word, including the first.
     if (out_.kind == RebuiltKind::unigram && out_.removes_extra_spaces) out_.add_space_prefix = true;
     out_.lowercase = flag("tokenizer.ggml.normalizer.lowercase", true);
     out_.context_length = index_.unsigned_value(index_.arch_key("context_length")).value_or(0);

@@ -1,4 +1,4 @@
-// Merges of a SentencePiece vocabulary, which has only scores.
+// Rebuilds the merges of a SentencePiece vocabulary, which has only scores.
 #include <algorithm>
 
 #include "base/name_index.h"
@@ -8,7 +8,7 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-constexpr std::size_t longest_token = 256;  // bytes; keeps the time linear. Published ones have some 100.
+constexpr std::size_t longest_token = 256;  // in bytes; keeps the time linear. Published tokens have some 100.
 
 struct Candidate {
   float score;
@@ -36,7 +36,7 @@ bool comes_first(const Candidate& a, const Candidate& b) {
   if (a.left_length != b.left_length) return a.left_length > b.left_length;
   if (a.right_length != b.right_length) return a.right_length > b.right_length;
   if (a.token != b.token) return a.token < b.token;
-  return a.merge.left < b.merge.left;  // equal lengths make it the same split
+  return a.merge.left < b.merge.left;  // equal lengths imply the same split
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view template_file = "chat_template.jinja";
 
-// "bos_token": "<s>" and its like.
+// Writes "bos_token": "<s>" and similar members.
 void write_special_texts(const RebuiltTokenizer& t, json::Writer& out) {
   const auto text = [&](std::string_view name, const std::optional<u32>& id) {
     if (id) out.member(name, t.tokens[*id]);
@@ -61,7 +61,7 @@ std::string tokenizer_config_text(const RebuiltTokenizer& t) {
 
 std::vector<std::string_view> RebuiltTokenizer::file_names() const {
   std::vector<std::string_view> names = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
-  // Readers that find it look at no other template.
+  // Readers that find this file ignore all other templates.
   if (templates.main && templates.named.empty()) names.push_back(template_file);
   return names;
 }

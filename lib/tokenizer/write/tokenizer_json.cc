@@ -17,7 +17,7 @@ bool is_type(const RebuiltTokenizer& t, u32 id, TokenType type) {
   return t.types[id] == static_cast<i32>(type);
 }
 
-// An object with members; those of the component come after its type.
+// Writes an object with a type, followed by the component's members.
 template <typename Members>
 void component(Writer& out, std::string_view type, Members&& members) {
   out.begin_object();
@@ -54,8 +54,8 @@ void sequence(Writer& out, std::string_view list, const std::vector<std::functio
   });
 }
 
-// A GGUF has everything of the form <|…|> as a control token. In Qwen's vocabularies these are added tokens that are
-// not special (tokenizer_config.json of Qwen2.5 and Qwen3): a decoder that skips special tokens shows them.
+// In a GGUF every token of the form <|…|> is a control token. In Qwen's vocabularies these are added tokens that are
+// not special (tokenizer_config.json of Qwen2.5 and Qwen3): decoders that skip special tokens show them.
 bool is_shown_by_qwen(const RebuiltTokenizer& t, u32 id) {
   constexpr std::array<std::string_view, 6> shown = {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
                                                      "<|fim_pad|>",    "<|repo_name|>",  "<|file_sep|>"};
@@ -63,7 +63,7 @@ bool is_shown_by_qwen(const RebuiltTokenizer& t, u32 id) {
 }
 
 void write_added_tokens(const RebuiltTokenizer& t, Writer& out) {
-  // Phi-3's tokenizer does so for all but these.
+  // Phi-3's tokenizer strips after all special tokens except these.
   constexpr std::array<std::string_view, 3> kept = {"<unk>", "<s>", "<|endoftext|>"};
   out.begin_array();
   for (u32 id = 0; id < t.tokens.size(); ++id) {
@@ -142,7 +142,7 @@ void write_byte_level(Writer& out, bool add_prefix_space, bool use_regex) {
   });
 }
 
-// One element of a signature (pre_table.h).
+// Writes one element of a signature (pre_table.h).
 void write_element(Writer& out, std::string_view element, std::string_view regex) {
   if (!regex.empty()) return write_split(out, regex);
   if (element.starts_with("B")) return write_byte_level(out, false, element == "B+");
@@ -158,7 +158,7 @@ void write_pre_tokenizer(const RebuiltTokenizer& t, Writer& out) {
   if (t.kind != RebuiltKind::byte_bpe) return out.null();
   std::vector<std::function<void()>> parts;
   if (t.pre == nullptr) {
-    // What llama.cpp does with a pre-tokenizer that it does not know.
+    // llama.cpp's default for unknown pre-tokenizers.
     constexpr std::array<std::string_view, 4> regexes = {
         R"([\p{P}\$\+<=>\^~\|]+)", R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S))",
         R"(\p{N}+)", "[0-9][0-9][0-9]"};
@@ -196,7 +196,7 @@ void write_decoder(const RebuiltTokenizer& t, Writer& out) {
   sequence(out, "decoders", parts);
 }
 
-// One text, or a pair: what stands before and behind each.
+// Writes the template for one text or for a pair: the tokens before and after each.
 void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
   const bool is_bert = t.kind == RebuiltKind::wordpiece;
   const auto special = [&](u32 id, u64 type) {
