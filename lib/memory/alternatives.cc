@@ -9,14 +9,15 @@ namespace modelutils::memory {
 
 namespace {
 
-constexpr u64 least_context = 4096;  // as llama.cpp's own --fit has it
+constexpr u64 least_context = 4096;  // the same minimum as llama.cpp's own --fit
 constexpr u64 context_step = 1024;
 
 double bits_of(TensorType type) {
   return 8.0 * type_info(type).block_bytes / type_info(type).block_elements;
 }
 
-// The same run with a cache of that type, if it is smaller. What the model's rows cannot have stays.
+// Returns the same run with a cache of that type; nullopt if it would not be smaller or the model's rows do not allow
+// it.
 std::optional<RunOptions> with_cache(const ModelMemory& model, RunOptions run, TensorType type) {
   const bool is_smaller = bits_of(run.k_type) > bits_of(type) || bits_of(run.v_type) > bits_of(type);
   if (!run.flash_attention || !is_smaller) return std::nullopt;
@@ -26,7 +27,7 @@ std::optional<RunOptions> with_cache(const ModelMemory& model, RunOptions run, T
   return run;
 }
 
-// Usages of one run in different placements.
+// Computes the usage of one run in different placements.
 class Trial {
  public:
   static Result<Trial> of(const ModelMemory& model, const RunOptions& run, const Available& available) {
@@ -36,7 +37,7 @@ class Trial {
     return trial;
   }
 
-  // What the placement takes, if that fits.
+  // Returns the usage of a placement; nullopt if it does not fit.
   Result<std::optional<Usage>> fitting(const Placement& placement) const {
     MU_ASSIGN(Usage usage, model_.usage(run_, extent_, caches_, placement));
     return fits_into(usage, available_) ? std::optional<Usage>(std::move(usage)) : std::nullopt;
@@ -76,13 +77,13 @@ class Search {
     found_.push_back({sacrifice, std::move(options), std::move(costs), std::move(usage)});
   }
 
-  // The whole model with these options, if it fits.
+  // Returns the usage of the whole model with these options; nullopt if it does not fit.
   Result<std::optional<Usage>> whole(const RunOptions& run) const {
     MU_ASSIGN(const Trial trial, Trial::of(model_, run, available_));
     return trial.fitting(whole_model(available_));
   }
 
-  // As few bits less as suffice.
+  // Tries cache types from larger to smaller until the model fits.
   Status try_smaller_caches() {
     for (const auto& [type, costs] :
          {std::pair(TensorType::Q8_0, "cache of 8 bits"), std::pair(TensorType::Q4_0, "cache of 4 bits: less exact")}) {
@@ -97,7 +98,7 @@ class Search {
     return {};
   }
 
-  // A part of the model on the GPU; if no part goes with the cache that was asked for, with a smaller one.
+  // Tries a part of the model on the GPU, first with the requested cache, then with a smaller one.
   Status try_part(bool moves_experts) {
     const std::optional<RunOptions> small = with_cache(model_, run_, TensorType::Q8_0);
     for (const bool is_small : {false, true}) {
@@ -134,7 +135,7 @@ class Search {
     return {};
   }
 
-  // The longest context that fits; 0 if not even the least does.
+  // Returns the longest context that fits; 0 if even the minimum does not.
   Result<u64> longest(RunOptions run) const {
     u64 fitting = 0, too_long = run.context / context_step + 1;
     run.context = least_context;
@@ -155,7 +156,7 @@ class Search {
   const RunOptions& run_;
   const Available& available_;
   std::vector<Alternative> found_;
-  bool keeps_model_whole_ = false;  // some smaller cache was enough
+  bool keeps_model_whole_ = false;  // a smaller cache was sufficient
 };
 
 }  // namespace

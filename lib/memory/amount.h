@@ -1,5 +1,4 @@
-// Numbers of bytes and elements that were multiplied from what a file states: whether one exceeded 64 bits is asked
-// once, at the end.
+// Byte and element counts computed from sizes stated in a file. Overflow of 64 bits is checked once, at the end.
 #pragma once
 
 #include <algorithm>
@@ -8,19 +7,19 @@
 
 namespace modelutils::memory {
 
-/// A number that remembers an overflow, its own or that of what it was made of.
+/// A number that remembers whether it, or any number it was computed from, overflowed.
 class Amount {
  public:
   constexpr Amount() = default;
   constexpr Amount(u64 value) : value_(value) {}  // NOLINT: formulas mix amounts and plain numbers
 
-  /// Nothing after an overflow.
+  /// Returns nullopt after an overflow.
   constexpr std::optional<u64> value() const { return fits_ ? std::optional<u64>(value_) : std::nullopt; }
 
   friend constexpr Amount operator+(Amount a, Amount b) { return of(checked_add(a.value_, b.value_), a, b); }
   friend constexpr Amount operator*(Amount a, Amount b) { return of(checked_mul(a.value_, b.value_), a, b); }
   constexpr Amount& operator+=(Amount other) { return *this = *this + other; }
-  /// Rounded down; `divisor` is not 0.
+  /// Rounds down; `divisor` must not be 0.
   friend constexpr Amount operator/(Amount a, u64 divisor) { return of(a.value_ / divisor, a, a); }
   friend constexpr Amount max(Amount a, Amount b) { return of(std::max(a.value_, b.value_), a, b); }
   friend constexpr Amount min(Amount a, Amount b) { return of(std::min(a.value_, b.value_), a, b); }
@@ -37,7 +36,7 @@ class Amount {
   bool fits_ = true;
 };
 
-/// Rounded up to a multiple of `multiple`, which is not 0.
+/// Rounded up to a multiple of `multiple`, which must not be 0.
 constexpr Amount padded(Amount amount, u64 multiple) {
   return amount.padded_to(multiple);
 }

@@ -33,7 +33,7 @@ class Builder {
   }
 
  private:
-  // What llama.cpp refuses when it makes a context.
+  // Rejects types that llama.cpp rejects when it creates a context.
   Status check_types() const {
     if (model_.is_latent && options_.k_type != options_.v_type) {
       return usage_error(
@@ -43,7 +43,7 @@ class Builder {
     return {};
   }
 
-  // Bytes of `cells` rows of `elements`.
+  // Size of `cells` rows of `elements` elements.
   Result<Amount> rows(TensorType type, u64 elements, Amount cells) const {
     const TypeInfo& info = type_info(type);
     if (elements % info.block_elements != 0) {
@@ -97,7 +97,7 @@ class Builder {
 
   Status add_attention() {
     const auto blocks = static_cast<std::size_t>(model_.blocks);
-    u64 widest = 0;  // values are stored transposed without flash attention, and then as wide as the widest
+    u64 widest = 0;  // without flash attention, values are stored transposed and padded to the widest layer
     for (std::size_t i = 0; i < blocks; ++i) widest = std::max(widest, model_.v_elements(i));
     const u64 sliding_cells = window_cells(options_.unified ? sequences_ : 1);
     for (std::size_t i = 0; i < blocks; ++i) {
@@ -133,13 +133,13 @@ class Builder {
     return {};
   }
 
-  // DeepSeek-V4: a window in each layer, and what lies behind it as one cell for several tokens, always one stream for
-  // each sequence.
+  // DeepSeek-V4: each layer has a window, and older tokens are compressed to one cell for several tokens. There is
+  // always one stream per sequence.
   Status add_compressed() {
     struct Ratio {
       u64 tokens;
       CacheKind kind;
-      u64 waiting;     // tokens whose keys wait in f32
+      u64 waiting;     // tokens whose keys are kept in f32 until they are compressed
       bool is_chosen;  // with an indexer
     };
     static constexpr std::array ratios = {Ratio{4, CacheKind::compressed, 8, true},

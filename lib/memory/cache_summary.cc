@@ -6,7 +6,7 @@
 namespace modelutils::memory {
 
 std::optional<CacheSummary> cache_summary(const gguf::SplitSet& set) {
-  constexpr u64 long_context = u64{1} << 20;  // longer than windows
+  constexpr u64 long_context = u64{1} << 20;  // longer than any window
   const auto hyper = read_hyper_parameters(set, false);
   if (!hyper || !*hyper || !(*hyper)->facts->has_cache) return std::nullopt;
   RunOptions run;

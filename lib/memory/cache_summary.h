@@ -1,4 +1,4 @@
-// The cache of a model in four numbers, for summaries.
+// A summary of a model's cache in a few numbers.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@
 
 namespace modelutils::memory {
 
-/// What a model keeps for each token and how it slides, for summaries; nothing where it is not known or the keys are
-/// not usable.
+/// The cache size per token, the sliding window and the recurrent state. cache_summary() returns nullopt if the
+/// architecture is unknown or the keys are unusable.
 struct CacheSummary {
-  u64 bytes_per_token = 0;  ///< of layers that see everything, F16
-  u64 window = 0;           ///< tokens; 0: no layer slides
+  u64 bytes_per_token = 0;  ///< of layers with full attention, F16
+  u64 window = 0;           ///< in tokens; 0: no layer slides
   u64 sliding_layers = 0, cached_layers = 0;
-  u64 state_bytes = 0;  ///< recurrent, of one sequence
+  u64 state_bytes = 0;  ///< recurrent state of one sequence
 };
 std::optional<CacheSummary> cache_summary(const gguf::SplitSet& set);
 

@@ -10,17 +10,17 @@ namespace modelutils::memory {
 namespace {
 
 constexpr u64 small_buffers = 65536;
-constexpr u64 copied_batch = 32;  // batches of fewer tokens are computed where the weights are
+constexpr u64 copied_batch = 32;  // smaller batches are computed where the weights are
 
 u64 most_of(const std::vector<u64>& values) {
   return values.empty() ? 0 : *std::ranges::max_element(values);
 }
 
-// The buffers of one graph: masks and inputs, and the largest of what its parts need at once. The names are those of
-// the page.
+// The buffers of one graph: masks and inputs, and the largest amount that its parts need at once. Names as in
+// docs/memory.md.
 struct Graph {
-  Amount inputs;  // host memory next to a GPU
-  Amount peak;    // where the layers are computed
+  Amount inputs;  // in host memory if there is a GPU
+  Amount peak;    // on the device that computes the layers
   Amount masks;
 };
 
@@ -58,7 +58,7 @@ class Estimate {
   bool is_linear() const { return model_.facts->recurrence.state == State::linear_attention; }
   Amount squared_tokens() const { return Amount(tokens_) * (tokens_ / sequences_); }
 
-  // Cells of the largest cache of each kind, all together, and of the largest of all.
+  // Returns the sum, and the maximum, of the largest cell count of each cache kind.
   std::pair<Amount, u64> cells() const {
     if (!model_.facts->has_cache) return {Amount(2) * tokens_, tokens_};
     std::array<u64, 5> most = {};  // the recurrent kind has no mask
@@ -81,7 +81,7 @@ class Estimate {
     return Amount(4) * heads() * head * tokens_ * (model_.facts->has_gated_queries ? 2 : 1);
   }
 
-  // Flash attention on a GPU copies one layer's cache that is not F16.
+  // Flash attention on a GPU converts the cache of one layer at a time to F16.
   Amount f16_copies() const {
     if (!options_.flash_attention || !is_on_gpu_) return 0;
     u64 keys = 0, values = 0;
@@ -148,8 +148,8 @@ class Estimate {
   const Caches& caches_;
   const bool is_on_gpu_;
   const u64 sequences_;
-  const u64 tokens_;     // u
-  const Amount stream_;  // E
+  const u64 tokens_;     // u in docs/memory.md
+  const Amount stream_;  // E in docs/memory.md
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOption
     gpu = graph.peak;
     host = graph.inputs;
     if (is_partial) {
-      // Weights in host memory are copied over to compute a batch; blocks there compute small ones themselves.
+      // Weights in host memory are copied to the GPU for large batches; small ones are computed on the CPU.
       if (extent.ubatch >= copied_batch) gpu += weights.largest_host_matrix;
       of_gpu = partial_error;
     }

@@ -63,7 +63,7 @@ class Fitter {
   const FitRequest& request_;
 };
 
-// What is `part` of one whole, of another one. Sizes come from servers: at most 2^63.
+// Scales `part` of `whole` to another whole. Sizes come from servers and are at most 2^63.
 u64 in_proportion(u64 part, u64 whole, u64 other) {
   const long double value =
       static_cast<long double>(part) / static_cast<long double>(whole) * static_cast<long double>(other);
@@ -82,7 +82,7 @@ std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 
   };
   const auto gpu = in_other(usage.gpu_total, usage.gpu_weights);
   const auto host = in_other(usage.host_total, usage.host_weights);
-  // Of several GPUs, what they hold together.
+  // Compare with the total memory of several GPUs.
   Available available = judged.request.available;
   const auto margin = checked_mul(available.margin, std::max<u64>(available.gpus.size(), 1));
   if (!gpu || !host || !margin) return false;

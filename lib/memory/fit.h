@@ -1,4 +1,5 @@
-// Will it fit? What a model needs at several contexts, and what of it goes on the GPU (docs/memory.md).
+// Calculates the memory that a model needs at several contexts, and the part of it that fits on the GPU
+// (docs/memory.md).
 #pragma once
 
 #include <optional>
@@ -10,47 +11,47 @@
 
 namespace modelutils::memory {
 
-/// The runtime whose rules these are.
+/// The runtime whose rules are used.
 inline constexpr std::string_view runtime = "llama.cpp of August 2026 (ggml 0.20.2)";
 
 inline constexpr u64 default_margin = u64{1} << 30;
 
-/// The memory that there is, in bytes. Without any of it nothing is judged, and all layers are on one GPU.
+/// The available memory in bytes. If none is given, nothing is judged, and all layers are on one GPU.
 struct Available {
-  std::optional<u64> gpu;       ///< of several: the sum
-  std::vector<u64> gpus;        ///< each of several, in the runtime's order; empty if there is one or none
-  std::optional<u64> ram;       ///< alone: there is no GPU
-  std::optional<u64> unified;   ///< one memory for both
-  u64 margin = default_margin;  ///< left free: of each GPU, of unified memory, of the RAM where there is no GPU
+  std::optional<u64> gpu;       ///< with several GPUs their sum
+  std::vector<u64> gpus;        ///< size of each GPU, in the runtime's order; empty if there are less than two
+  std::optional<u64> ram;       ///< if it is the only one given, there is no GPU
+  std::optional<u64> unified;   ///< memory shared by CPU and GPU
+  u64 margin = default_margin;  ///< kept free: on each GPU, in unified memory, or in RAM if there is no GPU
 
   bool is_limited() const { return gpu || ram || unified; }
 };
 
 struct FitRequest {
-  std::vector<u64> contexts;  ///< empty: what the model was trained for
-  RunOptions run;             ///< its context does not count
+  std::vector<u64> contexts;  ///< if empty, the context that the model was trained for
+  RunOptions run;             ///< its context is ignored
   Available available;
 };
 
-/// What goes where, in bytes.
+/// The memory on each device, in bytes.
 struct Usage {
   Placement placement;
   u64 gpu_weights = 0, host_weights = 0;
-  u64 gpu_caches = 0, host_caches = 0;  ///< KV and states
+  u64 gpu_caches = 0, host_caches = 0;  ///< KV caches and states
   ComputeSizes compute;
   u64 gpu_total = 0, host_total = 0;
-  std::vector<GpuShare> gpus;  ///< of several GPUs: which has what; empty if the layers do not fit
+  std::vector<GpuShare> gpus;  ///< the share of each GPU if there are several; empty if the layers do not fit
 };
 
-/// What an alternative gives up, what costs least first.
+/// What an alternative gives up, cheapest first.
 enum class Sacrifice : u8 { cache_bits, gpu_layers, gpu_experts, context };
 std::string_view sacrifice_name(Sacrifice sacrifice);  ///< "cache", "layers", "experts", "context"
 
-/// Another way to run the model, that fits.
+/// Another way to run the model that fits.
 struct Alternative {
   Sacrifice sacrifice = Sacrifice::cache_bits;
-  std::string options;  ///< of llama.cpp
-  std::string costs;    ///< "cache of 8 bits"
+  std::string options;  ///< options for llama.cpp
+  std::string costs;    ///< a description, such as "cache of 8 bits"
   Usage usage;
 };
 
@@ -58,38 +59,39 @@ struct ContextFit {
   RunOptions run;
   Extent extent;
   Caches caches;
-  Usage usage;                            ///< of all layers on the GPU, or of as many as fit
-  std::optional<bool> fits;               ///< the whole model; nothing if that is not known
-  bool fits_at_most = false;              ///< what `usage` says fits with the largest compute buffers that were seen
-  std::optional<u64> gpu_layers;          ///< -ngl; nothing if no number of layers fits, or it is not known
-  std::optional<u64> host_expert_blocks;  ///< --n-cpu-moe; nothing for models without experts, and as above
-  std::string options;                    ///< of llama.cpp, for what `usage` says; empty if nothing fits
-  std::vector<Alternative> alternatives;  ///< what costs least first; only if it does not fit
+  Usage usage;                            ///< with all layers on the GPU, or with as many as fit
+  std::optional<bool> fits;               ///< whether the whole model fits; nullopt if unknown
+  bool fits_at_most = false;              ///< `usage` fits even with the largest compute buffers within the error
+  std::optional<u64> gpu_layers;          ///< -ngl; nullopt if no number of layers fits, or if unknown
+  std::optional<u64> host_expert_blocks;  ///< --n-cpu-moe; nullopt for models without experts, and in the same cases as
+                                          ///< gpu_layers
+  std::string options;                    ///< options for llama.cpp to run with `usage`; empty if nothing fits
+  std::vector<Alternative> alternatives;  ///< cheapest first; only if the model does not fit
 };
 
 struct FitReport {
   std::string architecture;
-  bool is_known = true;  ///< else weights are all that is known
-  u64 blocks = 0;        ///< -ngl takes one more: the output layer
+  bool is_known = true;  ///< false: only the weights are known
+  u64 blocks = 0;        ///< -ngl counts one more, the output layer
   bool has_experts = false;
-  bool is_draft = false;                ///< blocks that predict further tokens alone, or a draft: no model by itself
-  bool has_encoder = false;             ///< the estimate of compute buffers does not hold
-  std::optional<u64> trained_context;   ///< what the model was trained for, if the file says it
-  u64 unknown_sizes = 0;                ///< tensors of types that the table does not have
-  std::optional<gguf::PartOfSet> part;  ///< the only part of a split model that is there
-  std::string model_file;               ///< what a runtime is given: of a split model the first part
-  bool is_planned = false;              ///< of a conversion that has not been made: there is no such file
+  bool is_draft = false;                ///< a draft model or only multi-token prediction blocks: not a complete model
+  bool has_encoder = false;             ///< the estimate of compute buffers is not valid
+  std::optional<u64> trained_context;   ///< the context that the model was trained for, if the file states it
+  u64 unknown_sizes = 0;                ///< number of tensors of unknown types
+  std::optional<gguf::PartOfSet> part;  ///< the only part of a split model that is available
+  std::string model_file;               ///< the file to pass to a runtime; for a split model its first part
+  bool is_planned = false;              ///< this is a planned conversion, and the file does not exist
   FitRequest request;
   std::vector<ContextFit> contexts;
 };
 
-/// Does a model fit in whole that differs from the judged one in the types of its tensors alone? An estimate: caches
-/// and buffers are the same, weights are in proportion to the bytes of the files (`judged_bytes` > 0). Nothing if that
-/// cannot be said: the judged one does not fit, and the other is smaller.
+/// True if a model fits completely that differs from the judged one only in its tensor types. This is an estimate:
+/// caches and buffers are the same, weights are scaled in proportion to the file sizes (`judged_bytes` must not be 0).
+/// Returns nullopt if the answer is unknown: the judged model does not fit and the other is smaller.
 std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 bytes);
 
-/// Errors: those of read_hyper_parameters(), "fit-too-large" (products of 2^64 and more), usage (options that do not go
-/// together or with the model).
+/// Errors: those of read_hyper_parameters(); "fit-too-large" (a size of 2^64 or more); usage (options that conflict
+/// with each other or with the model).
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request);
 
 }  // namespace modelutils::memory

@@ -6,19 +6,20 @@ namespace modelutils::memory {
 
 namespace {
 
-constexpr u64 steps = 1024;  // how finely fullness is told apart
+constexpr u64 steps = 1024;  // resolution of fullness
 
 class Split {
  public:
   Split(std::span<const LayerBytes> layers, u64 first, u64 copied, u64 compute, std::span<const u64> rooms)
       : layers_(layers), first_(first), copied_(copied), compute_(compute), rooms_(rooms) {}
 
-  // Each GPU in turn takes layers until `fullness` steps of its room are used. Nothing if layers are left over.
+  // Lets each GPU in turn take layers until `fullness` steps of its memory are used. Returns an empty list if layers
+  // remain.
   std::vector<GpuShare> filled_to(u64 fullness) const {
     std::vector<GpuShare> shares;
     u64 next = first_;
     for (const u64 room : rooms_) {
-      // room × fullness / steps, whatever the room: quotient and rest by themselves.
+      // room × fullness / steps without overflow: quotient and remainder are scaled separately.
       const u64 limit = room / steps * fullness + room % steps * fullness / steps;
       GpuShare share{room, next, 0, copied_, 0, compute_};
       while (next < layers_.size()) {

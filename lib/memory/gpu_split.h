@@ -1,4 +1,4 @@
-// Which layers go on which of several GPUs: contiguous parts, as llama.cpp's -ts has them.
+// Distributes layers over several GPUs in contiguous parts, as llama.cpp's -ts does.
 #pragma once
 
 #include <span>
@@ -8,16 +8,16 @@
 
 namespace modelutils::memory {
 
-/// What a layer takes on the GPU that has it, in bytes.
+/// The memory that a layer needs on its GPU, in bytes.
 struct LayerBytes {
   u64 weights = 0;
   u64 caches = 0;
 };
 
-/// What one of several GPUs has. Bytes.
+/// The share of one of several GPUs, in bytes.
 struct GpuShare {
-  u64 room = 0;         ///< what it may hold
-  u64 first_layer = 0;  ///< the number of blocks is the output layer
+  u64 room = 0;         ///< available memory
+  u64 first_layer = 0;  ///< equal to the block count for the output layer
   u64 layers = 0;       ///< 0: the GPU is not used
   u64 weights = 0, caches = 0;
   u64 compute = 0;  ///< an estimate
@@ -25,9 +25,9 @@ struct GpuShare {
   u64 total() const { return weights + caches + compute; }
 };
 
-/// Layers from `first` on, in parts of neighbours, one for each of `rooms`; a GPU with layers also has `copied` bytes
-/// of weights and `compute` bytes of buffers. Of all parts that fit, those whose fullest GPU is the least full. Nothing
-/// if none fit. The sums of `layers` must not exceed 2^63.
+/// Splits the layers from `first` on into contiguous parts, one for each of `rooms`. Each GPU with layers also holds
+/// `copied` bytes of weights and `compute` bytes of buffers. Of all splits that fit, returns one whose fullest GPU is
+/// the least full; empty if none fits. The sums over `layers` must not exceed 2^63.
 std::vector<GpuShare> split_layers(std::span<const LayerBytes> layers, u64 first, u64 copied, u64 compute,
                                    std::span<const u64> rooms);
 

@@ -58,7 +58,7 @@ class Reader {
   Status read_context(bool is_needed) {
     constexpr std::string_view hint = "; --context says for how many tokens to calculate";
     if (!is_needed) {
-      // A wrong value does not matter where nothing asks for it.
+      // A wrong value is ignored, because it is not needed.
       if (const auto trained = keys_.find("context_length")) model_.trained_context = *trained;
       return {};
     }
@@ -103,7 +103,7 @@ class Reader {
     return {};
   }
 
-  // Blocks that the runtime has besides those of the file.
+  // Adds the blocks that the runtime creates in addition to those in the file.
   Status add_blocks() {
     if (model_.facts->has_loops) {
       MU_ASSIGN(const u64 loops, keys_.number("num_loops", 1));
@@ -149,7 +149,8 @@ class Reader {
     MU_ASSIGN(model_.expert_width, most("expert_feed_forward_length"));
     MU_ASSIGN(const u64 shared_experts, keys_.number("expert_shared_count", 0));
     MU_ASSIGN(model_.shared_width, keys_.number("expert_shared_feed_forward_length", 0));
-    model_.shared_width = std::max(model_.shared_width, model_.expert_width * shared_experts);  // 32 bits each
+    model_.shared_width = std::max(model_.shared_width, model_.expert_width * shared_experts);  // both factors have at
+                                                                                                // most 32 bits
     model_.layer_input = model_.facts->layer_input_width;
     if (model_.facts->layer_input_has_key) {
       MU_ASSIGN(model_.layer_input, keys_.number("embedding_length_per_layer_input", 0));

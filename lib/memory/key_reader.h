@@ -1,4 +1,4 @@
-// Keys of a GGUF as llama.cpp's loader reads them, of any architecture. No number is larger than 32 bits.
+// Reads the keys of a GGUF of any architecture with the rules of llama.cpp's loader. Numbers have at most 32 bits.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace modelutils::memory {
 
-/// The loader's limit of blocks.
+/// The loader's maximum block count.
 inline constexpr u64 max_blocks = 512;
 
-/// Keys behind "<architecture>.". Errors name the key: "fit-key" (missing, of another type, beyond 32 bits),
-/// "fit-layers" (an array of another length than the model has layers).
+/// Reads keys prefixed with "<architecture>.". Errors name the key: "fit-key" (missing, of another type, more than 32
+/// bits), "fit-layers" (an array whose length is not the layer count).
 class KeyReader {
  public:
   /// Both must outlive the reader.
@@ -26,13 +26,13 @@ class KeyReader {
   bool has(std::string_view key) const { return index_.key(index_.arch_key(key)) != nullptr; }
   bool has_array(std::string_view key) const { return index_.array_value(index_.arch_key(key)) != nullptr; }
 
-  /// Nothing if there is no such key.
+  /// Returns nullopt if the key is absent.
   Result<std::optional<u64>> find(std::string_view key) const;
   Result<u64> number(std::string_view key, u64 missing) const;
-  /// `because`: what is said of a file without the key, after "is missing".
+  /// `because` is appended to "is missing" in the error.
   Result<u64> needed(std::string_view key, std::string_view because = {}) const;
-  /// A number or a flag for each of `count` layers; one for all is repeated. Nothing if there is no such key. An array
-  /// may have `or_count` elements, too; what it lacks is 0.
+  /// Returns a number or flag for each of `count` layers; a single value is repeated. Returns nullopt if the key is
+  /// absent. An array may also have `or_count` elements; missing ones are 0.
   Result<std::optional<std::vector<u64>>> find_layers(std::string_view key, u64 count, u64 or_count) const;
   Result<std::vector<u64>> layers(std::string_view key, u64 count, u64 missing) const;
 

@@ -17,7 +17,7 @@ using State = arch::Recurrence::State;
 constexpr std::string_view window_key = "attention.sliding_window";
 constexpr std::string_view pattern_key = "attention.sliding_window_pattern";
 
-// The window in tokens; has_windows says whether layers slide at all.
+// Reads the window in tokens and sets has_windows.
 Status read_width(const KeyReader& keys, const arch::Windows& rule, HyperParameters& model) {
   const bool is_needed = rule.always && rule.missing == 0;
   if (is_needed) {
@@ -45,7 +45,7 @@ Status set_list(const KeyReader& keys, HyperParameters& model) {
   return {};
 }
 
-// The first layers' convolution: what it keeps of the last tokens.
+// Size of a convolution's rolling state: the last kernel - 1 tokens.
 Amount convolution(u64 kernel, u64 inner, u64 groups, u64 state) {
   return Amount(kernel > 0 ? kernel - 1 : 0) * (Amount(inner) + Amount(2) * groups * state);
 }
@@ -105,7 +105,7 @@ Status mark_recurrent_layers(const KeyReader& keys, HyperParameters& model) {
   return {};
 }
 
-// R and Z of the page: rolling and recurrent state.
+// Returns the sizes R (rolling state) and Z (recurrent state) of docs/memory.md.
 Result<std::pair<Amount, Amount>> state_sizes(const KeyReader& keys, const HyperParameters& model) {
   const Amount heads = model.heads.front();
   switch (model.facts->recurrence.state) {
@@ -141,7 +141,7 @@ Result<std::pair<Amount, Amount>> state_sizes(const KeyReader& keys, const Hyper
   return std::pair(Amount(0), Amount(0));
 }
 
-// The widest vector that a recurrent layer computes with.
+// Width of the widest vector that a recurrent layer computes.
 Result<u64> width_of_state(const KeyReader& keys, const HyperParameters& model) {
   MU_ASSIGN(const u64 inner, keys.number("ssm.inner_size", 0));
   MU_ASSIGN(const u64 groups, keys.number("ssm.group_count", 0));
@@ -192,7 +192,8 @@ Status read_indexer(const KeyReader& keys, HyperParameters& model) {
       break;
     }
     case arch::Indexer::listed: {
-      // Files of before the key: models of a million tokens share indexers among four layers, others do not.
+      // In files without the key, models with a context of a million tokens share each indexer among four layers; other
+      // models have one per layer.
       constexpr u64 long_context = 1048576;
       MU_ASSIGN(const auto types, keys.find_layers("attention.indexer.types", model.trunk, model.blocks));
       u64 context = 0;

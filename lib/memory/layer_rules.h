@@ -1,4 +1,4 @@
-// Which layers slide, and which keep a state (docs/memory.md, "Rules").
+// Determines which layers have a sliding window and which have a recurrent state (docs/memory.md, "Rules").
 #pragma once
 
 #include "memory/hyper_parameters.h"
@@ -6,7 +6,8 @@
 
 namespace modelutils::memory {
 
-/// Fill in what the facts of the architecture and the keys say. Heads and sizes must be there. Errors as KeyReader.
+/// Fill in the settings from the architecture's facts and the keys. Heads and sizes must already be set. Errors as for
+/// KeyReader.
 Status read_windows(const KeyReader& keys, HyperParameters& model);
 Status read_recurrence(const KeyReader& keys, HyperParameters& model);
 Status read_indexer(const KeyReader& keys, HyperParameters& model);

@@ -54,7 +54,7 @@ Result<Usage> ModelMemory::usage(const RunOptions& run, const Extent& extent, co
   return usage;
 }
 
-// What one GPU would hold, on several: each has compute buffers and factors of rope of its own.
+// Splits the usage over several GPUs, each with its own compute buffers and rope factors.
 void ModelMemory::share_out(Usage& usage, const Caches& caches, const Placement& placement) const {
   constexpr u64 most = u64{1} << 62;
   const u64 first = placement.first_gpu_layer(blocks());
@@ -82,7 +82,7 @@ void ModelMemory::share_out(Usage& usage, const Caches& caches, const Placement&
 
 namespace {
 
-// `more`: further bytes on each GPU, and in host memory.
+// True if the usage fits with additional bytes on each GPU and in host memory.
 bool fits_with(const Usage& usage, const Available& available, u64 gpu_more, u64 host_more) {
   const auto fits = [&](Amount used, u64 there, u64 margin) {
     const std::optional<u64> wanted = (used + margin).value();
@@ -95,7 +95,7 @@ bool fits_with(const Usage& usage, const Available& available, u64 gpu_more, u64
   if (usage.placement.rooms.empty()) {
     if (available.gpu && !fits(Amount(usage.gpu_total) + gpu_more, *available.gpu, available.margin)) return false;
   } else {
-    // Without layers on it, a GPU still helps with batches.
+    // A GPU without layers is still used for batches.
     if (usage.gpus.empty() && (usage.placement.gpu_layers > 0 || usage.gpu_total > usage.placement.rooms.front())) {
       return false;
     }
@@ -137,7 +137,7 @@ std::string options_text(const RunOptions& run, const Usage& usage, u64 blocks, 
   if (has_experts && placement.host_expert_blocks > 0) {
     text += fmt::format(" --n-cpu-moe {}", std::min(placement.host_expert_blocks, blocks));
   }
-  // Numbers of layers as shares: the runtime then splits exactly there.
+  // Layer counts as proportions make the runtime split exactly at these layers.
   for (std::size_t i = 0; i < usage.gpus.size(); ++i) {
     text += fmt::format("{}{}", i == 0 ? " -ts " : ",", usage.gpus[i].layers);
   }

@@ -1,4 +1,4 @@
-// One model and what it needs under any options and placement.
+// The memory of one model under any options and placement.
 #pragma once
 
 #include "memory/fit.h"
@@ -15,9 +15,9 @@ class ModelMemory {
   const WeightTable& weights() const { return weights_; }
   u64 blocks() const { return weights_.blocks(); }
 
-  /// Only of known models. Errors as extent_of() and caches_of().
+  /// Only for known models. Errors: those of extent_of() and caches_of().
   Result<Extent> extent(const RunOptions& run) const;
-  /// Of unknown models weights alone. Error "fit-too-large".
+  /// For unknown models only the weights. Error: "fit-too-large".
   Result<Usage> usage(const RunOptions& run, const Extent& extent, const Caches& caches,
                       const Placement& placement) const;
 
@@ -31,24 +31,25 @@ class ModelMemory {
   WeightTable weights_;
 };
 
-/// Does the usage fit into what there is? True without limits.
+/// True if the usage fits into the available memory, or if there are no limits.
 bool fits_into(const Usage& usage, const Available& available);
-/// The same with compute buffers as large as the errors of the estimate allow.
+/// Like fits_into(), with compute buffers as large as the error of the estimate allows.
 bool fits_at_most(const Usage& usage, const Available& available);
 
-/// All layers on what GPUs there are.
+/// Places all layers on the available GPUs.
 Placement whole_model(const Available& available);
 
-/// The options of llama.cpp that say this.
+/// The equivalent options for llama.cpp.
 std::string options_text(const RunOptions& run, const Usage& usage, u64 blocks, bool has_experts);
 
-/// The largest part of the model that fits on the GPU: all layers and as few experts in host memory as possible, if
-/// `moves_experts` and the model has any; else, or where that is not enough, as many layers as possible.
+/// Returns the largest part of the model that fits on the GPU. If `moves_experts` and the model has experts: all
+/// layers, with as few experts as possible in host memory. Otherwise, or if that is not enough: as many layers as
+/// possible.
 Result<std::optional<Usage>> largest_part(const ModelMemory& model, const RunOptions& run, const Available& available,
                                           bool moves_experts);
 
-/// Ways to run the model that fit where all layers on the GPU do not: at the context of `run` with a smaller cache,
-/// with fewer layers on the GPU, with experts in host memory; then at a shorter context.
+/// Returns ways to run a model that does not fit with all layers on the GPU: at the context of `run`, with a smaller
+/// cache, with fewer layers on the GPU, or with experts in host memory; then at a shorter context.
 Result<std::vector<Alternative>> find_alternatives(const ModelMemory& model, const RunOptions& run,
                                                    const Available& available);
 

@@ -13,9 +13,9 @@ namespace {
 
 constexpr u64 gpu_alignment = 128;
 constexpr u64 host_alignment = 32;
-constexpr u64 gpu_row = 512;  // quantised rows on CUDA are made up to a multiple of so many values
+constexpr u64 gpu_row = 512;  // CUDA pads quantised rows to a multiple of this many elements
 
-// N of "blk.N.…".
+// Returns N of "blk.N.…", or nullopt.
 std::optional<u64> block_of(std::string_view name) {
   constexpr std::string_view prefix = "blk.";
   if (!name.starts_with(prefix)) return std::nullopt;
@@ -36,7 +36,7 @@ bool is_input(std::string_view base) {
   return std::ranges::find(names, base) != names.end();
 }
 
-// Block-less tensors that lie with the first block.
+// Tensors without a block that are placed with the first block.
 bool is_of_first_block(std::string_view base) {
   static constexpr std::array names = {std::string_view("token_embd_norm"), std::string_view("per_layer_model_proj"),
                                        std::string_view("per_layer_proj_norm")};
@@ -59,7 +59,7 @@ u64 Placement::first_gpu_layer(u64 blocks) const {
 }
 
 bool is_expert_tensor(std::string_view name) {
-  // \.ffn_(up|down|gate|gate_up)_(ch|)exps
+  // Matches \.ffn_(up|down|gate|gate_up)_(ch|)exps.
   static constexpr std::array roles = {std::string_view("up_"), std::string_view("down_"), std::string_view("gate_up_"),
                                        std::string_view("gate_")};
   constexpr std::string_view prefix = ".ffn_";

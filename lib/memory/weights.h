@@ -1,4 +1,4 @@
-// Where the weights of a model lie: on the GPU or in host memory (docs/memory.md, "What is exact and what is not").
+// The placement of a model's weights on the GPU and in host memory (docs/memory.md, "What is exact and what is not").
 #pragma once
 
 #include <functional>
@@ -11,45 +11,48 @@
 
 namespace modelutils::memory {
 
-/// Which device has what, as llama.cpp's options say it.
+/// The assignment of layers to devices, in the terms of llama.cpp's options.
 struct Placement {
   static constexpr u64 all_layers = std::numeric_limits<u64>::max();
 
   bool has_gpu = true;
-  u64 gpu_layers = all_layers;  ///< -ngl: so many of the last blocks, the output layer counted as one of them
-  u64 host_expert_blocks = 0;   ///< --n-cpu-moe: experts of so many of the first blocks stay in host memory
-  bool offload_cache = true;    ///< caches lie with their blocks (--no-kv-offload: in host memory)
-  std::vector<u64> rooms = {};  ///< of several GPUs, what each may hold; empty: there is one
+  u64 gpu_layers = all_layers;  ///< -ngl: this many of the last blocks are on the GPU, counting the output layer as one
+  u64 host_expert_blocks = 0;   ///< --n-cpu-moe: the experts of this many of the first blocks stay in host memory
+  bool offload_cache = true;    ///< caches are on the device of their block (--no-kv-offload: in host memory)
+  std::vector<u64> rooms = {};  ///< available memory of each of several GPUs; empty if there is one
 
-  /// The first block on the GPU; block `blocks` is the output layer, `blocks` + 1 means none.
+  /// The first block on the GPU. Block `blocks` is the output layer; `blocks` + 1 means that there is none.
   u64 first_gpu_layer(u64 blocks) const;
 };
 
 struct WeightSizes {
   Amount gpu, host;
-  Amount largest_host_matrix;  ///< of those that are copied over when a batch is computed: not the embedding
+  Amount largest_host_matrix;  ///< the largest matrix that is copied to the GPU when a batch is computed; not the
+                               ///< embedding
 
   bool is_valid() const { return gpu.value() && host.value(); }
 };
 
-/// The weights of a model by layer, summed once.
+/// The weights of a model, summed by layer when constructed.
 class WeightTable {
  public:
-  /// What is not said by the tensors' names.
+  /// Facts that the tensors' names do not show.
   struct Layout {
     u64 blocks = 0;                                               ///< block_count
-    u64 loaded_blocks = 0;                                        ///< the others are not loaded
-    bool shares_embedding = true;                                 ///< without output.weight the embedding is the output
-    std::function<bool(std::string_view)> is_behind_layers = {};  ///< block-less tensors that only seem to come first
+    u64 loaded_blocks = 0;                                        ///< further blocks are not loaded
+    bool shares_embedding = true;                                 ///< without output.weight, the embedding is the
+                                                                  ///< output matrix
+    std::function<bool(std::string_view)> is_behind_layers = {};  ///< tensors without a block that are used after the
+                                                                  ///< layers although their names look like inputs
     std::function<bool(std::string_view)> stays_on_host = {};     ///< -ot: tensors that the user keeps in host memory
   };
-  /// Tensors whose size is not known count nothing; `unknown_sizes` says how many there are.
+  /// Tensors of unknown size are not counted; unknown_sizes() returns their number.
   WeightTable(const gguf::SplitSet& set, const Layout& layout);
 
   WeightSizes place(const Placement& placement) const;
-  /// What the GPU holds of each layer, the output layer last; without the factors of rope.
+  /// The weights on the GPU by layer, the output layer last, without rope factors.
   std::vector<Amount> gpu_layers(const Placement& placement) const;
-  /// Factors of rope, of which each GPU with blocks has a copy.
+  /// Rope factors; each GPU with blocks has a copy.
   Amount rope_factors() const { return rope_factors_.gpu; }
   bool has_experts() const { return has_experts_; }
   u64 unknown_sizes() const { return unknown_sizes_; }
@@ -58,7 +61,7 @@ class WeightTable {
  private:
   struct Part {
     Amount gpu, host;
-    Amount largest;  ///< matrix
+    Amount largest;  ///< largest matrix
     void add(const Part& other);
   };
   struct Layer {
@@ -71,17 +74,18 @@ class WeightTable {
 
   u64 blocks_ = 0;
   std::vector<Layer> layers_;  ///< the last one is the output layer
-  Amount input_host_;          ///< embeddings: always in host memory
+  Amount input_host_;          ///< embeddings, always in host memory
   Part shared_embedding_;      ///< copied to the GPU with the output layer
-  Part rope_factors_;          ///< one copy for each device that has blocks
+  Part rope_factors_;          ///< one copy per device with blocks
   u64 unknown_sizes_ = 0;
   bool has_experts_ = false;
 };
 
-/// Is it a matrix of routed experts, which --cpu-moe and --n-cpu-moe move?
+/// True for a matrix of routed experts, which --cpu-moe and --n-cpu-moe move.
 bool is_expert_tensor(std::string_view name);
 
-/// One more than the largest N of "blk.N." among the tensors: the blocks of a model that does not say.
+/// Returns one more than the largest N of "blk.N." among the tensors: the block count of a model that does not state
+/// it.
 u64 blocks_of_tensors(const gguf::SplitSet& set);
 
 }  // namespace modelutils::memory
