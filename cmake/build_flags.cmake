@@ -34,14 +34,11 @@ else()
 endif()
 target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 
-# Programs export none of the symbols of the static libraries in them, and have packed relocations where the linker and
-# the C library know these: a tenth less to load. The shared library stays loadable by older C libraries.
+# Programs have packed relocations where the linker and the C library support these: a tenth less to load. The shared
+# library stays loadable by older C libraries.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -Wl,-z,pack-relative-relocs MODELUTILS_PACKED_RELOCATIONS)
 set(executable $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
-if(NOT MODELUTILS_SANITIZE)
-  target_link_options(build_flags INTERFACE $<${executable}:-Wl,--exclude-libs,ALL>)
-endif()
 if(MODELUTILS_PACKED_RELOCATIONS)
   target_link_options(build_flags INTERFACE $<${executable}:-Wl,-z,pack-relative-relocs>)
 endif()
