@@ -13,7 +13,7 @@ namespace modelutils::arch {
 struct Windows {
   enum class Rule : u8 {
     none,            ///< the runtime ignores the window
-    period,          ///< a number or flags in attention.sliding_window_pattern replace the period
+    period,          ///< a number in attention.sliding_window_pattern replaces the period, an array is ignored
     number_or_list,  ///< attention.sliding_window_pattern is a period or flags; needed unless `period` stands for it
     list,            ///< it is needed: a flag for each layer, or one for all
     attention,       ///< every layer that has keys and values

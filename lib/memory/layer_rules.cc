@@ -66,13 +66,21 @@ Status read_windows(const KeyReader& keys, HyperParameters& model) {
                      [](u64 heads) { return heads > 0; });
       break;
     case Rule::list: return set_list(keys, model);
-    case Rule::period:
     case Rule::number_or_list:
       if (keys.has_array(pattern_key)) return set_list(keys, model);
       {
         const std::string_view why = "; it says which layers have a sliding window";
         MU_ASSIGN(const u64 period,
                   rule.period > 0 ? keys.number(pattern_key, rule.period) : keys.needed(pattern_key, why));
+        set_period(rule, period, model);
+      }
+      break;
+    case Rule::period:
+      // Measured cache sizes ignore flags here (docs/memory.md).
+      if (keys.has_array(pattern_key)) {
+        set_period(rule, rule.period, model);
+      } else {
+        MU_ASSIGN(const u64 period, keys.number(pattern_key, rule.period));
         set_period(rule, period, model);
       }
       break;
