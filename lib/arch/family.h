@@ -120,6 +120,7 @@ enum class OutputHead : u8 {
 struct Mark {
   std::string_view symbol;
   std::string_view tensor;  ///< name of a row of the layers; "NAME/H": instead of 1 how many rows it has for each of H
+  bool in_gguf_only = false;  ///< directories never have the tensor
 };
 
 /// A setting that the runtime has wired in.

@@ -82,7 +82,7 @@ Result<adapter::Base> base_of_config(const std::string& path) {
   adapter::Base base;
   base.family = arch::find_family(*config);
   if (base.family == nullptr) return unknown_base(path);
-  if (!base.family->marks.empty()) {
+  if (!std::ranges::all_of(base.family->marks, &arch::Mark::in_gguf_only)) {
     return input_error(
         "adapter-no-base",
         fmt::format("does not say which layers of a {} have which tensors; --base must be a directory with "

@@ -10,7 +10,7 @@ constexpr auto rope = with_longrope(rope_keys_turning(partial_rotation));
 // 0 is what tells Phi-4 from Phi-3.
 constexpr Key window[] = {sliding_window("0", Missing::assume)};
 // Other files have queries, keys and values apart ("Q").
-constexpr Mark marks[] = {{"Q", "attn_q"}};
+constexpr Mark marks[] = {{"Q", "attn_q", true}};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {.name = "attn_qkv", .ne = "E,H*D+2*K*D", .source = "self_attn.qkv_proj", .when = "!Q"},
