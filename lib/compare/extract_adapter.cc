@@ -194,6 +194,8 @@ class Extractor {
       kept += found.energy * found.squares;
       all += found.squares;
       facts.modules.push_back({&module, options_.rank, 1.0});
+      // The finetune's head is its embedding, so both changed alike.
+      facts.ties_head |= module.is_embedding && finetune_.find("output.weight") == nullptr;
       progress.advance(change.base->elements);
     }
     report_.energy = all == 0 ? 1 : kept / all;

@@ -47,6 +47,7 @@ std::string peft_adapter_config(const AdapterConfigFacts& facts) {
   out.member("fan_in_fan_out", false);
   out.member("use_rslora", false);
   out.member("use_dora", false);
+  if (facts.ties_head) out.member("ensure_weight_tying", true);
   out.member("inference_mode", true);
   out.key("target_modules");
   out.begin_array();

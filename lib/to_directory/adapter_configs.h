@@ -23,6 +23,7 @@ struct AdapterConfigFacts {
   std::vector<PlannedModule> modules;  ///< at least one
   std::string base_model;              ///< may be empty
   std::vector<u64> invocation_tokens;  ///< of alora
+  bool ties_head = false;              ///< the embedding's change is the tied head's as well
 
   u64 largest_rank() const;
   /// The scale that most modules have, which is the one number of mlx-lm.
