@@ -197,7 +197,7 @@ class Reading(unittest.TestCase):
         for folder, _, names in os.walk("../shared/corpus"):
             for name in (one for one in names if one.endswith(".safetensors")):
                 file = os.path.join(folder, name)
-                if "malformed" in file:
+                if "malformed" in file or "holes" in file:
                     continue  # some can be opened all the same; what json makes of them is not ours
                 model = mu.open(file)
                 opened += 1
@@ -233,7 +233,7 @@ class Reading(unittest.TestCase):
             if numpy is not None:
                 with self.assertRaises(mu.InputError):
                     tensor.numpy(mmap=True)  # what is elsewhere cannot be mapped
-            self.assertEqual([f.code for f in mu.verify(f"{address}/small.gguf", data=True)], ["gguf-value-nan", "data-nan"])
+            self.assertEqual([f.code for f in mu.verify(f"{address}/small.gguf", data=True)], ["gguf-value-nan", "loader-exempt", "data-nan"])
             with self.assertRaises(mu.InputError) as missing:
                 mu.open(f"{address}/nothing.gguf")
             self.assertEqual(missing.exception.code, "remote-missing")

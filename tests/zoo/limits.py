@@ -22,12 +22,15 @@ def changed(config, members):
 
 
 def stretch(path, factors):
-    """Tensors whose names match get other sizes, axis by axis, or (null) are taken away. Their values do not matter."""
+    """Tensors whose names match get other sizes, axis by axis, or (null) are taken away. Their values do not matter.
+    The metadata, which says that MLX wrote the file, stays if tensors are only taken away."""
     header = path.read_bytes()
     size, = struct.unpack("<Q", header[:8])
     tensors, at = {}, 0
     for name, one in json.loads(header[8:8 + size]).items():
         if name == "__metadata__":
+            if not any(factors.values()):
+                tensors[name] = one
             continue
         begin, end = one["data_offsets"]
         length, shape = end - begin, one["shape"]

@@ -46,8 +46,8 @@ void write_model(const std::string& path, const std::vector<gguf::OutKey>& keys,
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-std::vector<gguf::OutKey> llama_keys() {
-  return {gguf::make_key_string("general.architecture", "llama"), gguf::make_key("llama.block_count", 2),
+std::vector<gguf::OutKey> llama_keys(u32 layers = 2) {
+  return {gguf::make_key_string("general.architecture", "llama"), gguf::make_key("llama.block_count", layers),
           gguf::make_key("general.file_type", 0), gguf::make_key("llama.attention.head_count", 4)};
 }
 
@@ -176,7 +176,7 @@ TEST_F(Requantize, MemoryOfAnUnknownArchitecture) {
 TEST_F(Requantize, Iq3sAfterZerosIsAWarning) {
   std::vector<float> values = test::reference_values("bell", 5, 2, 256);
   std::fill_n(values.begin(), 32, 0.0f);
-  write_model(model_, llama_keys(), {{"blk.0.ffn_up.weight", {256, 2}, values}});
+  write_model(model_, llama_keys(1), {{"blk.0.ffn_up.weight", {256, 2}, values}});
   const auto as_ggml = run({.mix = quantize::mix_from_name("IQ3_S")});
   ASSERT_TRUE(as_ggml);
   EXPECT_EQ(as_ggml->remarks.findings().front().code, "quantize-iq3s-misplaced");
@@ -222,7 +222,7 @@ TEST_F(Requantize, LikeAndRecipeRepeatTheTypes) {
 
 // Both formats of an importance matrix weigh alike; of two experts each has weights of its own.
 TEST_F(Requantize, ImportanceOfBothFormats) {
-  write_model(model_, llama_keys(),
+  write_model(model_, llama_keys(1),
               {{"blk.0.ffn_up_exps.weight", {256, 3, 2}, test::reference_values("bell", 4, 6, 256)}});
   const std::vector<float> sums = test::reference_weights("even", 3, 512, 1);
   const std::string gguf_matrix = folder_.path() + "/m.imatrix";
