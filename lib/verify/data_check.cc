@@ -21,28 +21,28 @@ namespace modelutils {
 
 namespace {
 
-// Small enough to stay in the second level cache between pread and the check.
+// Small enough to stay in the L2 cache between pread and the check.
 constexpr u64 piece_size = 256 * 1024;
 
-// One tensor that will be read, in pieces of whole blocks; `first_piece` is the number of its first piece in the run.
+// A tensor to read, in pieces of whole blocks. `first_piece` is the number of its first piece in the run.
 struct Task {
   std::size_t tensor;
   u64 blocks;
   u64 block_bytes;
   u64 blocks_per_piece;
   u64 first_piece;
-  const PackedWeight* packed = nullptr;  // whose scales or biases these are
+  const PackedWeight* packed = nullptr;  // the packed weight that these scales or biases belong to
   bool is_bias = false;
 };
 
 struct Outcome {
   u64 bad_blocks = 0;
-  std::optional<BadBlock> first;  // counted from the tensor's beginning
+  std::optional<BadBlock> first;  // position counted from the start of the tensor
 };
 
 constexpr std::string_view negative = "a negative sum of squares";
 
-// The sums of an importance matrix.
+// Checks the sums of an importance matrix.
 BlockCheck check_sums(Bytes bytes) {
   BlockCheck check;
   for (u64 i = 0; i * sizeof(float) < bytes.size(); ++i) {
@@ -52,7 +52,7 @@ BlockCheck check_sums(Bytes bytes) {
   return check;
 }
 
-// An error goes before a warning, an earlier block before a later one.
+// Sorts errors before warnings, then by block.
 bool goes_before(const BadBlock& a, const BadBlock& b) {
   return std::pair(a.is_warning, a.block) < std::pair(b.is_warning, b.block);
 }
@@ -86,18 +86,19 @@ std::string describe(const TypeInfo& type, u64 blocks, const Outcome& outcome) {
                      bad.what, type.name, counted(outcome.bad_blocks, "bad block"));
 }
 
-// Can the type be checked in this byte order? Block types have fields of several widths.
+// True if the type can be checked in this byte order. Block types mix fields of several widths, so swapping elements
+// does not suffice.
 bool is_readable(const Catalog& catalog, TensorType type) {
   return !catalog.big_endian || type_info(type).block_elements == 1;
 }
 
-// Big-endian elements the other way round.
+// Converts big-endian elements in place.
 void swap_bytes(TensorType type, MutableBytes bytes) {
   const std::size_t size = type_info(type).block_bytes;
   for (std::size_t at = 0; at < bytes.size(); at += size) std::ranges::reverse(bytes.subspan(at, size));
 }
 
-// The tensors that have anything to check, and the number of pieces in all.
+// Returns the tensors whose type has a check, and the total number of pieces.
 std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const PackedWeight> packed) {
   std::vector<Task> tasks;
   u64 pieces = 0;
@@ -124,7 +125,7 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const P
   return {std::move(tasks), pieces};
 }
 
-// A matrix that was never written, or was cleared on purpose. One number may well be 0.
+// Notes a matrix of zeros: it was never written, or was cleared on purpose. A single number may well be 0.
 void note_zeros(const Catalog& catalog, const Task& task, FindingLog& log) {
   const CatalogTensor& tensor = catalog.tensors[task.tensor];
   const u64 elements = task.blocks * type_info(*tensor.type).block_elements;
@@ -151,7 +152,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
                 fmt::format("{} in big-endian blocks: the values were not checked",
                             counted(static_cast<u64>(number), "tensor")));
   }
-  // Names of a structured binding cannot be captured by clang 14.
+  // clang 14 cannot capture the names of a structured binding.
   const auto planned = plan(catalog, packed);
   const auto& tasks = planned.first;
   const auto pieces = planned.second;
@@ -161,7 +162,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     progress->restart("checking", bytes);
   }
   std::vector<Outcome> outcomes(tasks.size());
-  std::vector<std::atomic<bool>> has_values(tasks.size());  // something other than zeros
+  std::vector<std::atomic<bool>> has_values(tasks.size());  // true once a nonzero value was seen
   std::vector<std::vector<std::byte>> buffers(threads);
   std::mutex mutex;
   const u64 others = first ? 1 : 0;
@@ -196,7 +197,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     take(check_blocks(*tensor.type, bytes));
     if (catalog.format == format_info(Format::imatrix).name) take(check_sums(bytes));
     std::atomic<bool>& has_value = has_values[static_cast<std::size_t>(&task - tasks.data())];
-    // Of nearly all tensors the first block answers it.
+    // For nearly all tensors the first block settles this.
     if (!has_value.load(std::memory_order_relaxed) && !holds_only_zeros(*tensor.type, bytes)) {
       has_value.store(true, std::memory_order_relaxed);
     }

@@ -1,4 +1,4 @@
-// verify --data: NaN and Inf in every tensor of a catalog, whatever its format.
+// verify --data: finds NaN and Inf in every tensor of a catalog, in any format.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@
 
 namespace modelutils {
 
-/// Reads every tensor whose type has something to check (tensor/block_check.h), in block-aligned pieces that `threads`
-/// threads claim one after another; memory stays at one piece a thread. One finding for each bad tensor: the first bad
-/// block or element, its absolute offset, and how many there are. `packed`: weights whose values may overflow, which is
-/// said of their scales and biases. Plain types of a big-endian file are checked, block types are not. Codes:
-/// "data-nan", "data-inf", "data-overflow", "data-bool", "data-scale", "data-big-endian", "data-zeros" (a note); those
-/// of reading if the file fails meanwhile. `first`: other work, done by one of the threads before it reads anything,
-/// while the others read.
+/// Reads every tensor whose type has a check (tensor/block_check.h), in block-aligned pieces that `threads` threads
+/// claim one after another; memory stays at one piece per thread. Logs one finding per bad tensor: the first bad block
+/// or element, its absolute offset, and the number of bad ones. `packed`: weights whose unpacked values may overflow;
+/// this is reported for their scales and biases. In a big-endian file plain types are checked and block types are not.
+/// `first`: other work that one of the threads does before it starts to read. Codes: "data-nan", "data-inf",
+/// "data-overflow", "data-bool", "data-scale", "data-big-endian", "data-zeros" (a note), and those of reading if the
+/// file fails meanwhile.
 void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, unsigned threads, FindingLog& log,
                 Progress* progress = nullptr, const std::function<void()>& first = {});
 

@@ -9,7 +9,7 @@ namespace modelutils {
 
 namespace {
 
-// ".gguf" of "a/b.GGUF"; empty without one.
+// Returns ".gguf" for "a/b.GGUF"; empty if there is no extension.
 std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
   for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;

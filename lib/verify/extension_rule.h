@@ -1,4 +1,4 @@
-// Does a model's file name say what the file is? Internal.
+// Checks that a model's file name matches its format. Internal.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// Loaders and download tools choose by the name. Code: "verify-extension".
+/// Loaders and download tools choose files by their extension. Code: "verify-extension".
 void check_extension(const std::string& path, Format format, FindingLog& log);
 
 }  // namespace modelutils

@@ -23,7 +23,7 @@ bool is_adapter_directory(const std::string& path) {
 Result<TogetherChecks> TogetherChecks::open(const std::vector<std::string>& paths, OutsideLinks links) {
   TogetherChecks checks;
   std::vector<std::string> files;
-  std::vector<std::string> models;  // directories
+  std::vector<std::string> models;  // models that are directories
   for (const std::string& path : paths) {
     if (is_adapter_directory(path)) continue;
     MU_ASSIGN(const PathProbe probe, probe_path(path, links));
@@ -53,7 +53,7 @@ void TogetherChecks::check(const Model& model, FindingLog& log) const {
 void TogetherChecks::check_directory(const SafetensorsModel& model, FindingLog& log) const {
   if (!model.set.is_directory || !adapter::is_adapter(model.folder)) return;
   auto read = adapter::read_adapter(model.folder, model.set);
-  if (!read) return;  // a finding of the adapter alone
+  if (!read) return;  // the adapter's own rules report it
   adapter::Adapter again = *read;
   if (const auto merged = adapter::map_pairs(*read, *base_, true, &log); !merged) log.add(without_path(merged.error()));
   if (log.errors() > 0) return;
@@ -99,7 +99,7 @@ void TogetherChecks::check_pairs(const gguf::SplitSet& set, FindingLog& log) con
   }
 }
 
-// The base is a directory: what a GGUF of it has.
+// The base is a directory: checks the scale that its GGUF would have.
 void TogetherChecks::check_scaled_pair(const adapter::GgufPair& pair, FindingLog& log) const {
   const auto scaled = base_->scaled.find(std::string(pair.target));
   const arch::Tensor* row = arch::Names(*base_->family).find_gguf(pair.target).row;

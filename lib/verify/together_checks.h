@@ -1,5 +1,5 @@
-// verify --together for every form of model and adapter: GGUF files among themselves (rules/gguf/together.h), and LoRA
-// adapters with a base of which only one of the two is a GGUF, or none.
+// verify --together for all forms of models and adapters: a set of GGUF files (rules/gguf/together.h), and LoRA
+// adapters with a base where at most one of the two is a GGUF.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,12 @@ namespace modelutils {
 
 class TogetherChecks {
  public:
-  /// The first model among the paths is the base. Errors: kind usage if there is none, or nothing besides it; those of
-  /// opening, and of to_gguf::read_base().
+  /// The first model among the paths is the base. Errors: kind usage if there is no model or nothing else; those of
+  /// opening and of to_gguf::read_base().
   static Result<TogetherChecks> open(const std::vector<std::string>& paths, OutsideLinks links);
 
-  /// Adds what does not fit; nothing for the model itself. Codes: "gguf-together", "adapter-…".
+  /// Logs mismatches between `model` and the base; logs nothing for the base itself. Codes: "gguf-together",
+  /// "adapter-…".
   void check(const Model& model, FindingLog& log) const;
 
  private:
@@ -28,8 +29,8 @@ class TogetherChecks {
   void check_pairs(const gguf::SplitSet& set, FindingLog& log) const;
   void check_scaled_pair(const adapter::GgufPair& pair, FindingLog& log) const;
 
-  std::optional<Together> files_;      // GGUF files
-  std::optional<adapter::Base> base_;  // where an adapter or the base is a directory
+  std::optional<Together> files_;      // set for GGUF files
+  std::optional<adapter::Base> base_;  // set if the adapter or the base is a directory
   std::string base_path_;
 };
 

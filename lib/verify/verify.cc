@@ -24,7 +24,7 @@ namespace modelutils {
 
 namespace {
 
-// One that can be walked: without these permissions nothing in it would be seen.
+// True for a directory that can be listed and entered. Without these permissions a walk would find nothing.
 bool is_open_directory(const std::string& path) {
   std::error_code ignored;
   if (is_remote_folder(path)) return true;
@@ -40,7 +40,7 @@ Result<i64> time_of(const std::string& path) {
   return i64{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
-// What a list of checksums names, where no path says what is meant: as sha256sum -c, nothing else is looked at.
+// The files named in a checksum list, used when no path is given: as in sha256sum -c, only these are verified.
 class ListedFiles {
  public:
   ListedFiles(const Manifest& list, std::string folder) : folder_(std::move(folder)) {
@@ -48,7 +48,7 @@ class ListedFiles {
     for (std::size_t i = 0; i < list.entries.size(); ++i) {
       std::string_view name = list.entries[i].name();
       while (name.starts_with("./")) name.remove_prefix(2);
-      // A manifest that names no file is about whatever is there.
+      // A manifest without file names covers any file present.
       if (name.empty()) has_nameless_ = true;
       names_.push_back(name);
     }
@@ -56,7 +56,7 @@ class ListedFiles {
   }
 
   bool are_all_named() const { return !has_nameless_; }
-  /// Is the file, or one in the folder, among them? Also "NAME:TENSOR".
+  /// True if the list has this file or a file below this folder. "NAME:TENSOR" counts as NAME.
   bool hold(const std::string& path) const {
     if (has_nameless_ || path == folder_) return true;
     std::string_view name = path;
@@ -74,18 +74,17 @@ class ListedFiles {
 
  private:
   std::string folder_;
-  std::vector<std::string_view> names_;  // of the manifest, sorted
+  std::vector<std::string_view> names_;  // views into the manifest, sorted
   bool has_nameless_ = false;
 };
 
-// The targets of the command line, one after another; of those in folders only what `listed` has, if there is such a
-// list.
+// The targets of the command line in order. If `listed` is set, only the files in that list.
 class Targets {
  public:
   Targets(const std::vector<std::string>& paths, TreeOptions tree, const std::optional<ListedFiles>& listed)
       : paths_(paths), tree_(std::move(tree)), listed_(listed ? &*listed : nullptr) {}
 
-  /// `take` gets every target, the last one marked; false from it ends the walk.
+  /// Calls `take` with every target; the last one is marked. Stops if `take` returns false.
   void for_each(const std::function<bool(VerifyTarget)>& take) {
     take_ = &take;
     for (const std::string& path : paths_) {
@@ -108,7 +107,7 @@ class Targets {
   }
 
   void walk(const std::string& root) {
-    bool any = false;  // or nothing can be said of the root
+    bool any = false;  // a model was found, or the root itself could not be listed
     const TreeRest rest = walk_models(root, tree_, [&](TreeEntry entry) {
       any = any || (entry.problem ? entry.path == root : !entry.is_cache);
       const bool is_below = entry.path != root;
@@ -121,12 +120,12 @@ class Targets {
                    .is_cache = entry.is_cache,
                    .problem = std::move(entry.problem)});
     });
-    // Of files that a list names, the list says which are missing.
+    // If the list names files, it reports the missing ones itself.
     if (any || rest.left_out > 0 || (listed_ != nullptr && listed_->are_all_named())) return;
     tell({.path = root, .instead_of_models = rest_text(rest)});
   }
 
-  // One is held back until the next comes, so that the last is known.
+  // Holds each target back until the next arrives, so that the last one can be marked.
   bool tell(VerifyTarget target) {
     if (listed_ != nullptr && !listed_->hold(target.path)) return !stopped_;
     if (held_) stopped_ = stopped_ || !(*take_)(std::move(*held_));
@@ -150,14 +149,14 @@ Result<TreeOptions> tree_options(const VerifyOptions& options) {
   return tree;
 }
 
-// Opens all that a path stands for.
+// Opens everything that a path stands for.
 void open_all(const std::string& path, const TreeOptions& tree) {
   Targets({path}, tree, std::nullopt).for_each([](const VerifyTarget& target) {
     try {
       auto probe = probe_path(target.path);
       if (!probe || !probe->format) return true;
       if (const auto model = open_model(std::move(*probe))) (void)rules_of(model->format).check(*model, 1);
-    } catch (const std::bad_alloc&) {  // its files were compared when they were opened; its report says the rest
+    } catch (const std::bad_alloc&) {  // its files were compared on opening; its report covers the rest
     }
     return standard_output_is_no_input().has_value();
   });
@@ -205,7 +204,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   if (options.together) {
     MU_ASSIGN(together, TogetherChecks::open(paths, options.links));
   }
-  // Reports and manifests of one path are written before the next is opened.
+  // Standard output must not be one of the inputs: output for one path is written before the next is opened.
   std::vector<std::string> read = paths;
   if (options.against) read.push_back(*options.against);
   if (options.signature) read.push_back(options.signature->bundle);
@@ -217,7 +216,7 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   const bool one_by_one = options.hash || options.manifest || options.published || options.against;
   ThreadBudget budget(options.threads);
   ModelVerifier verifier(options, std::move(source), budget, is_many ? options.progress : nullptr, std::move(together));
-  // The first target is known to be the only one where it is: the walk looks one ahead.
+  // The walk looks one target ahead, so the first is known to be the only one if it is the last.
   const auto begin_manifest = [&](bool is_single) {
     if (!manifest) return;
     verifier.set_manifest(
@@ -228,11 +227,13 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
       one_by_one ? 1 : options.threads, !(has_tree && options.as_finished),
       [&](VerifyTarget target) { return verifier.verify(target); },
       [&](const VerifyReport& done) {
-        const bool says_nothing = done.is_no_model && done.findings.empty();                      // a sound cache
-        const bool is_only_signed = options.signature && done.unreadable && done.format.empty();  // of no known format
+        const bool says_nothing = done.is_no_model && done.findings.empty();                      // a cache without
+                                                                                                  // findings
+        const bool is_only_signed = options.signature && done.unreadable && done.format.empty();  // a path of unknown
+                                                                                                  // format
         if (!says_nothing && !is_only_signed) report(done);
       });
-  bool is_any = false;  // model
+  bool is_any = false;  // a model
   Targets(paths, tree, listed).for_each([&](VerifyTarget target) {
     is_any = true;
     begin_manifest(target.is_last);

@@ -1,4 +1,4 @@
-// verify: structure, data, manifests and parity of a model in any known format. Never stops at the first finding.
+// verify: checks structure, data, manifests and parity of a model in any known format. Continues after a finding.
 #pragma once
 
 #include <functional>
@@ -19,37 +19,38 @@
 namespace modelutils {
 
 struct VerifyOptions {
-  bool data = false;                            ///< read every tensor: NaN and Inf
-  std::optional<HashAlgorithm> hash;            ///< make a manifest
-  bool whole_file = false;                      ///< with a line for each file
-  bool sums = false;                            ///< the manifest in the form of sha256sum, of files alone
+  bool data = false;                            ///< read every tensor to find NaN and Inf
+  std::optional<HashAlgorithm> hash;            ///< write a manifest
+  bool whole_file = false;                      ///< add a line for each file to the manifest
+  bool sums = false;                            ///< write the manifest in sha256sum's form, files only
   std::optional<std::string> manifest;          ///< compare with this manifest (--check)
-  std::optional<std::string> published;         ///< compare with what the Hub says of this address (--published)
+  std::optional<std::string> published;         ///< compare with the Hub's checksums at this address (--published)
   std::optional<std::string> against;           ///< compare with the model it was converted from
-  OutsideLinks links = OutsideLinks::refuse;    ///< symbolic links out of a model's folder
-  unsigned threads = default_threads();         ///< all together (--jobs): models at once, and tensors in one
-  bool ignore_index = false;                    ///< directories are opened as if they had no index of shards
-  bool together = false;                        ///< compare what goes with a model with the one model of the paths
-  bool authentic = false;                       ///< compare files with what their download cache says of them
-  std::vector<std::string> exclude = {};        ///< patterns of files and folders that are not looked at in trees
-  std::optional<Policy> policy;                 ///< what models must satisfy beyond being sound (--policy)
-  std::optional<signature::Request> signature;  ///< a signature of the one path; its report comes last
-  bool identity = false;                  ///< reports say what each model is, with the SHA-256 of its files (--sbom)
-  std::optional<std::string> newer_than;  ///< only models of which a file is younger than this one
-  bool as_finished = false;               ///< reports of a tree come as each is done, not in the order of the names
-  /// Gets the manifest, line by line, in file order. Return false to stop.
+  OutsideLinks links = OutsideLinks::refuse;    ///< accept or refuse symbolic links that leave a model's folder
+  unsigned threads = default_threads();         ///< total (--jobs), shared between models and the tensors in one
+  bool ignore_index = false;                    ///< open directories as if they had no shard index
+  bool together = false;                        ///< compare companion files with the one model among the paths
+  bool authentic = false;                       ///< compare files with the checksums in their download cache
+  std::vector<std::string> exclude = {};        ///< patterns of files and folders to skip in trees
+  std::optional<Policy> policy;                 ///< requirements beyond being valid (--policy)
+  std::optional<signature::Request> signature;  ///< check the signature of the single path; its report comes last
+  bool identity = false;                  ///< add each model's identity with the SHA-256 of its files to the reports
+                                          ///< (--sbom)
+  std::optional<std::string> newer_than;  ///< only models with a file newer than this one
+  bool as_finished = false;               ///< emit reports of a tree as they finish instead of in name order
+  /// Receives the manifest line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
   Progress* progress = nullptr;  ///< shown while data is read
-  /// Told before the data of a model at an address is read: how many bytes cross the network. By any thread.
+  /// Called with the download size before the data of a remote model is read. Any thread may call it.
   std::function<void(const std::string& path, u64 bytes)> before_download;
 };
 
-/// Verifies every path; a directory stands for the models in and below it (model/model_tree.h), and one without any for
-/// itself. The manifest given with --check may be about several of them together, so they are one run; below a
-/// directory its names begin with the folders. Several models are verified at once, each by one thread and those that
-/// are free. `report` is called for each in turn, never twice at once, by any thread. Errors: a manifest that cannot be
-/// read ("manifest-…", kind input), wrong combinations (kind usage), a source of --against that cannot be used,
-/// "out-is-input" (standard output goes to one), "io-open" (the file of --newer-than).
+/// Verifies every path. A directory stands for the models in and below it (model/model_tree.h), or for itself if it has
+/// none. The manifest given with --check may cover several models, so all paths form one run; below a directory its
+/// names begin with the folders. Several models are verified at once, each by one thread plus idle ones. `report` is
+/// called for each in turn, never concurrently, from any thread. Errors: an unreadable manifest ("manifest-…", kind
+/// input), wrong combinations (kind usage), an unusable source of --against, "out-is-input" (standard output is one of
+/// the inputs), "io-open" (the file of --newer-than).
 Status verify_paths(const std::vector<std::string>& paths, const VerifyOptions& options,
                     const std::function<void(const VerifyReport&)>& report);
 

@@ -39,7 +39,7 @@ Result<PathProbe> probe_to_verify(const std::string& path, OutsideLinks links) {
   return probe;
 }
 
-// One model.
+// The verification of one model.
 class ModelVerifier::Run {
  public:
   Run(ModelVerifier& verifier, const VerifyTarget& target)
@@ -64,7 +64,7 @@ class ModelVerifier::Run {
       done = apply();
       check_download(done);
       tell_remote_failure(done);
-    } catch (const std::bad_alloc&) {  // what this model took is given back by now, and the next may need less
+    } catch (const std::bad_alloc&) {  // this model's memory has been released, and the next model may need less
       ran_out_ = true;
       values_.reset();
       log_.error(Scope::container, "verify-memory", "cannot be checked with the memory that there is");
@@ -91,7 +91,7 @@ class ModelVerifier::Run {
   bool ran_out() const { return ran_out_; }
 
  private:
-  // What a server or the network did says nothing about the model: none of the findings may be trusted.
+  // After a server or network failure no finding about the model can be trusted.
   void tell_remote_failure(Status& done) {
     if (!is_address(target_.path)) return;
     auto failure = take_remote_failure();
@@ -121,7 +121,7 @@ class ModelVerifier::Run {
     const Result<Model> opened = open_model(std::move(probe));
     const FormatRules* rules = opened ? &rules_of(opened->format) : nullptr;
     auto model = opened ? check(*opened, *rules) : tl::make_unexpected(opened.error());
-    if (!model) {  // recognised, so whatever happened since is a finding
+    if (!model) {  // the format was recognised, so any later failure is a finding
       log_.add(without_path(model.error()));
       return {};
     }
@@ -167,7 +167,7 @@ class ModelVerifier::Run {
     }
   }
 
-  // What the model is, and the digest of each of its files; for a directory also of those beside the weights.
+  // Records the model's identity and the digest of each file; for a directory also of the files beside the weights.
   void identify(const Model& model, Catalog files) {
     IdentitySource source(model);
     auto identity = source.identity();
@@ -194,7 +194,7 @@ class ModelVerifier::Run {
     report_.identity = std::make_shared<const ModelIdentity>(std::move(*identity));
   }
 
-  // The rules; with --data one thread applies them while others read, if it is known before what is to be read.
+  // Applies the rules. With --data, one thread applies them while others read, provided the catalog is known first.
   Result<CheckedModel> check(const Model& model, const FormatRules& rules) {
     const bool reads = options_.data && rules.catalog != nullptr;
     if (reads && options_.before_download && is_address(target_.path)) {
@@ -203,7 +203,7 @@ class ModelVerifier::Run {
       options_.before_download(target_.path, bytes);
     }
     const LogStep step(target_.path + (reads ? ": rules, and the values at the same time" : ": rules"));
-    // Other models need threads for rules of their own, which no model's take all the time.
+    // Other models need threads as well, and no model's rules use them all the time.
     if (!reads && !target_.is_last) return rules.check(model, 1);
     const ThreadBudget::Share share(budget_);
     if (!reads) return rules.check(model, share.threads());
@@ -213,7 +213,7 @@ class ModelVerifier::Run {
     return std::move(*checked);
   }
 
-  // The blobs of a model of Ollama, each by itself; those that are GGUF by their own rules as well.
+  // Verifies the blobs of an Ollama model one by one; GGUF blobs also by the GGUF rules.
   Status apply_manifest() {
     report_.format = "ollama";
     const auto manifest = read_ollama_manifest(target_.path);
@@ -287,8 +287,8 @@ class ModelVerifier::Run {
     return {};
   }
 
-  // What the download cache knows of the model's files, and --authentic of their content. A file whose blob is missing
-  // cannot be opened either: that is said once.
+  // Compares the files with the download cache's records, and with --authentic their content. A file whose blob is
+  // missing cannot be opened either; that is reported once.
   void check_download(Status& done) {
     if (!target_.is_cache && !options_.authentic && !hub_place(normal_path(target_.path))) return;
     if (target_.problem) return;
@@ -315,7 +315,7 @@ class ModelVerifier::Run {
     log_.add_all(std::move(found));
   }
 
-  // The findings, but for those that say of one of these files that it cannot be opened.
+  // Returns the findings without those that report one of these files as unreadable.
   FindingLog without_opening(const std::set<std::string>& names) const {
     FindingLog rest;
     for (const Finding& finding : log_) {
@@ -326,7 +326,7 @@ class ModelVerifier::Run {
     return rest;
   }
 
-  // The files of a model's folder but those whose name is not of it: another model's, and hidden ones.
+  // Returns the files in a model's folder, except hidden files and those named after another model.
   std::vector<DownloadedFile> files_of_folder() const {
     std::vector<DownloadedFile> files;
     const auto names = DirectoryNames::read(target_.path, [](std::string_view name, EntryKind kind) {
@@ -348,7 +348,7 @@ class ModelVerifier::Run {
     return files;
   }
 
-  // Every file of a model's folder, and shards below it.
+  // Lists every file in a model's folder, and shards below it.
   void list_downloads() {
     downloads_ = files_of_folder();
     const ModelFolder folder(target_.path);
@@ -360,7 +360,7 @@ class ModelVerifier::Run {
     manifest_->finish(log_, share.threads(), progress_);
   }
 
-  // That a file is the published one does not make it sound: both are said.
+  // A published file is not necessarily valid: report both results.
   void tell_published() {
     if (!options_.published || !manifest_ || manifest_->compared_files() == compared_before_) return;
     if (log_.errors() == 0 && log_.warnings() == 0) return;
@@ -409,7 +409,7 @@ class ModelVerifier::Run {
     return text + more_text(rules.has_checksum ? std::vector<std::string>{"checksum"} : std::vector<std::string>());
   }
 
-  // " only; --data reads the values", ", values and manifest": what was looked at besides the structure.
+  // Returns the scope of the check beyond the structure: " only; --data reads the values" or ", values and manifest".
   std::string more_text(std::vector<std::string> more) const {
     std::string text;
     if (options_.data) more.emplace_back("values");
@@ -432,14 +432,14 @@ class ModelVerifier::Run {
   const std::optional<TogetherChecks>& together_;
   const VerifyTarget& target_;
   bool is_directory_ = false;
-  bool ran_out_ = false;  // of memory
+  bool ran_out_ = false;  // out of memory
   std::vector<DownloadedFile> downloads_;
   std::vector<std::string> shards_below_;
   Progress part_;
   Progress* progress_;
   VerifyReport report_;
   FindingLog log_;
-  std::optional<FindingLog> values_;  // what reading the data beside the rules found
+  std::optional<FindingLog> values_;  // findings of reading the data while the rules ran
 };
 
 ModelVerifier::ModelVerifier(const VerifyOptions& options, std::optional<PathProbe> source, ThreadBudget& threads,

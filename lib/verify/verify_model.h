@@ -1,4 +1,4 @@
-// verify's work on one model: rules, data, manifest, comparison. Internal.
+// Verifies one model: rules, data, manifest, comparison. Internal.
 #pragma once
 
 #include <optional>
@@ -16,39 +16,39 @@
 
 namespace modelutils {
 
-/// Something to verify: a path as it was given, or what was found below one.
+/// One thing to verify: a path as given, or one found below it.
 struct VerifyTarget {
   std::string path;
-  std::string folder = {};  ///< below the directory that was given; the manifest's names begin with it
-  u64 bytes = 0;            ///< of its files, where they are known
+  std::string folder = {};  ///< relative to the given directory; names in the manifest begin with it
+  u64 bytes = 0;            ///< total file size, if known
   bool is_below = false;    ///< as in VerifyReport
   bool is_shard_group = false;
-  bool is_manifest = false;            ///< of Ollama
-  bool is_cache = false;               ///< a folder of a download cache, no model
-  bool is_last = false;                ///< what the manifest names and nobody had belongs to its report
-  std::optional<Error> problem = {};   ///< no model, but a folder that cannot be listed
-  std::string instead_of_models = {};  ///< what a directory without models holds (model/model_tree.h)
+  bool is_manifest = false;            ///< an Ollama manifest
+  bool is_cache = false;               ///< a folder of a download cache, not a model
+  bool is_last = false;                ///< the last target; its report includes the unclaimed manifest entries
+  std::optional<Error> problem = {};   ///< set for a folder that cannot be listed
+  std::string instead_of_models = {};  ///< contents of a directory without models (model/model_tree.h)
 };
 
 class ModelVerifier {
  public:
-  /// `source`: of --against, looked at already. `whole`: the progress over all models, or nullptr.
-  /// `together`: the model that the other paths go with.
+  /// `source`: the probed source of --against. `whole`: progress over all models, or nullptr. `together`: the model
+  /// that the other paths belong to.
   ModelVerifier(const VerifyOptions& options, std::optional<PathProbe> source, ThreadBudget& threads, Progress* whole,
                 std::optional<TogetherChecks> together = std::nullopt);
 
-  /// Before the first model.
+  /// Call before the first model.
   void set_manifest(ManifestCheck manifest) { manifest_.emplace(std::move(manifest)); }
 
-  /// May be called by several threads at once unless there is a manifest to write or to compare with. A model that
-  /// finds no memory while others are at work is checked once more when they are done, alone.
+  /// Thread-safe unless a manifest is written or compared. A model that runs out of memory while others are being
+  /// verified is verified again, alone, after they have finished.
   VerifyReport verify(const VerifyTarget& target);
 
-  /// What the manifest has and none of several models took, as a report of the manifest's own. After the last model.
-  /// `is_alone`: there was no model, so that this is all that is said.
+  /// Call after the last of several models. Returns the manifest entries that no model claimed as a report about the
+  /// manifest. `is_alone`: there was no model, so this is the only report.
   std::optional<VerifyReport> rest_of_manifest(bool is_alone);
 
-  /// How often the data of every model is read.
+  /// Number of times that each model's data is read.
   u64 passes() const;
 
  private:
@@ -61,10 +61,10 @@ class ModelVerifier {
   Progress* whole_;
   DigestMemo digests_;
   std::optional<TogetherChecks> together_;
-  std::shared_mutex at_work_;  // exclusive: by the one that needs all memory
+  std::shared_mutex at_work_;  // locked exclusively by a model that needs all memory
 };
 
-/// As probe_path(), with what to do about a pipe.
+/// Like probe_path(); the error for a pipe says what to do instead.
 Result<PathProbe> probe_to_verify(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
 
 }  // namespace modelutils

@@ -12,9 +12,9 @@ namespace modelutils {
 
 namespace {
 
-// Compares a converted model with what it came from, tensor by tensor.
+// Compares a converted model with its source, tensor by tensor.
 struct ParityRules {
-  Format converted;  // the model that is verified
+  Format converted;  // the verified model
   Format source;
   Result<FindingLog> (*compare)(const CheckedModel& checked, const Model& converted, Model source);
 };

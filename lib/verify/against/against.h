@@ -1,4 +1,4 @@
-// verify --against: a model and what it was converted from. Internal.
+// verify --against: compares a model with its conversion source. Internal.
 #pragma once
 
 #include "model/format.h"
@@ -7,8 +7,8 @@
 
 namespace modelutils {
 
-/// What is wrong with `converted` when the model of `source` is what it was made from. Findings about the source itself
-/// (codes of opening it, "verify-no-parity") are among them, with its name.
+/// Compares `converted` with the model in `source` and returns the findings. Includes findings about the source itself
+/// (codes of opening it, "verify-no-parity"), which carry its name.
 FindingLog compare_with_source(const CheckedModel& checked, const Model& converted, const PathProbe& source);
 
 }  // namespace modelutils

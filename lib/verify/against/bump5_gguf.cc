@@ -30,7 +30,7 @@ class Bump5Parity {
     const std::vector<bump5::Reading> readings = bump5::readings_of(model_.document);
     BumpRequest request;
     request.version = 5;
-    request.drop = {"*"};  // what is not carried is said below
+    request.drop = {"*"};  // tensors not carried are reported below
     if (model_.document.header.context_len != 0) request.context = model_.document.header.context_len;
     MU_ASSIGN(const Bump5Mapping mapping, map_gguf_to_bump5(set_, request));
     if (mapping.entries.empty()) {
@@ -41,7 +41,7 @@ class Bump5Parity {
       return tl::make_unexpected(in_file(std::move(refusal), set_.files.front().path));
     }
     compare_header(mapping);
-    if (readings.empty()) return std::move(log_);  // that it cannot be laid out is said by the rules of the file
+    if (readings.empty()) return std::move(log_);  // the file's own rules report an unusable layout
     MU_TRY(compare_entries(mapping, readings.front().entries));
     MU_TRY(compare_config(mapping));
     for (const UnplacedTensor& item : mapping.unplaced) {
@@ -103,7 +103,7 @@ class Bump5Parity {
     return {};
   }
 
-  // The recipe for the type that the file has: the one we would write, or the source's own.
+  // The recipe for the entry's type in the file: either our default type or the source's own.
   static std::optional<std::vector<BumpPart>> recipe_for(const Bump5Entry& wanted, const Entry& entry) {
     std::vector<BumpPart> parts = wanted.parts;
     if (wanted.entry.word() == entry.word()) return parts;
@@ -121,7 +121,7 @@ class Bump5Parity {
     return is_vocabulary ? "the source's tokenizer" : "the zeros it must consist of";
   }
 
-  // The numbers by which the engine computes, as the manifest next to the file says them.
+  // Compares the engine's configuration numbers in the manifest beside the file.
   Status compare_config(const Bump5Mapping& mapping) {
     const auto loaded = json::load_if_present(folder_, bump5_manifest_name, u64{256} << 20, json::Numbers::python);
     if (!loaded || *loaded == nullptr || !json::object_member((*loaded)->root, "config")) return {};
@@ -140,7 +140,7 @@ class Bump5Parity {
     return {};
   }
 
-  // Numbers are those of float32, in which the engine computes.
+  // Compares numbers as float32, because the engine computes in float32.
   static bool is_same(Element a, Element b) {
     double x = 0, y = 0;
     if (a.get(x) && b.get(y)) return static_cast<float>(x) == static_cast<float>(y);

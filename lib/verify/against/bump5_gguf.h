@@ -1,5 +1,5 @@
-// verify --against MODEL.gguf WEIGHTS.bump for BUMPWGT4 and BUMPWGT5: every entry, header field and number of the
-// engine's configuration compared with the source.
+// verify --against MODEL.gguf WEIGHTS.bump for BUMPWGT4 and BUMPWGT5: compares every entry, every header field and
+// every number in the engine's configuration with the source.
 #pragma once
 
 #include "base/finding_log.h"
@@ -7,10 +7,10 @@
 
 namespace modelutils {
 
-/// Findings: "parity-field" (a header field, a number of the manifest's config), "parity-differs" (an entry, with the
-/// offset of its first wrong byte), "parity-size" (entries that the source does not give), "parity-not-carried" (a
-/// warning: a source tensor that the file has no place for), "parity-context" (a note). Errors: the source cannot be
-/// read or is not a model that has a BUMPWGT5 form.
+/// Findings: "parity-field" (a header field or a number in the manifest's config), "parity-differs" (an entry, with the
+/// offset of its first differing byte), "parity-size" (an entry's size differs from the source's), "parity-not-carried"
+/// (a warning: the format has no entry for a source tensor), "parity-context" (a note). Errors: the source cannot be
+/// read or has no BUMPWGT5 form.
 Result<FindingLog> compare_bump5_with_gguf(const CheckedModel& checked, const Model& converted, Model source);
 
 }  // namespace modelutils

@@ -15,11 +15,11 @@ constexpr std::size_t chunk = 256 * 1024;
 
 struct Compared {
   struct Difference {
-    u64 at;  // in the entry
+    u64 at;  // offset in the entry
     std::byte expected, found;
   };
   std::optional<Difference> first;
-  std::optional<Error> unreadable;  // the file
+  std::optional<Error> unreadable;  // an error reading the file
   bool has_other_size = false;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of BUMPWGT entries, of any version, beside those that the source gives.
+// Compares the bytes of BUMPWGT entries, of any version, with the bytes computed from the source.
 #pragma once
 
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace modelutils {
 
-/// An entry as it stands in the file, and what it must be made of.
+/// An entry in the file and the source of its expected bytes.
 struct EntryPair {
   std::string name;
-  u64 offset = 0;  ///< absolute in the file
+  u64 offset = 0;  ///< absolute offset in the file
   u64 size = 0;
   std::vector<BumpPart> parts;
-  std::string source;  ///< what its bytes come from, as messages say it
+  std::string source;  ///< the source as named in messages
 };
 
-/// Compares all entries, several at a time, and logs for each the first byte that differs ("parity-differs"), or else
-/// that the source gives another number of bytes ("parity-size"). A file that cannot be read ends it with that finding.
-/// Errors: reading the source.
+/// Compares all entries, several at a time. Logs the first differing byte of each ("parity-differs"), or "parity-size"
+/// if the source yields a different byte count. An unreadable file ends the comparison with that finding. Errors:
+/// reading the source.
 Status compare_entries(const gguf::SplitSet& set, const ByteSource& file, std::span<const EntryPair> pairs,
                        FindingLog& log);
 
-/// Does the file have the bytes that the source gives for an entry? Not if it cannot be read. Errors: reading the
-/// source.
+/// True if the entry's bytes in the file equal the bytes computed from the source. False if the file cannot be read.
+/// Errors: reading the source.
 Result<bool> has_bytes_of_source(const gguf::SplitSet& set, const ByteSource& file, const EntryPair& pair);
 
 }  // namespace modelutils

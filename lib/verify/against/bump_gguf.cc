@@ -29,12 +29,12 @@ class BumpParity {
  public:
   BumpParity(std::shared_ptr<RandomAccessFile> file, bump::Document document, gguf::SplitSet set)
       : file_(std::move(file)), document_(std::move(document)), set_(std::move(set)) {
-    FindingLog told_already;  // by the rules of the file
+    FindingLog told_already;  // reported by the file's own rules
     config_ = read_bump_config(file_->name(), told_already);
   }
 
   Result<FindingLog> compare() {
-    // With nothing padded and the model's own context: what the source alone says.
+    // The mapping without padding and with the model's own context, as the source alone determines it.
     MU_ASSIGN(BumpMapping plain, map({}, 1));
     if (plain.entries.empty()) {
       Error refusal = plain.refusals.errors().front();
@@ -66,13 +66,13 @@ class BumpParity {
     request.split_halves = split_halves;
     request.context = context;
     request.align_head = align_head;
-    request.numbering = bump::Numbering::renumbered;  // has a code for every dtype
-    request.drop = {"*"};                             // what is not carried is said below
+    request.numbering = bump::Numbering::renumbered;  // this numbering has a code for every dtype
+    request.drop = {"*"};                             // tensors not carried are reported below
     return map_gguf_to_bump(set_, request);
   }
 
-  /// The source's mapping with context and head padding chosen so that its size is the file's: as the header says, else
-  /// with one of the two as the size says.
+  /// Chooses context and head padding so that the source's mapping has the file's size. Tries the header's values
+  /// first, then solves for one of the two. Returns nullopt if no choice fits.
   Result<std::optional<BumpMapping>> fitting_mapping(const BumpMapping& plain) {
     const bump::Header& header = document_.header;
     const Dimensions& d = plain.hyper.dimensions;
@@ -87,18 +87,19 @@ class BumpParity {
     if (const auto solved = solve_head(plain, header.context_len)) choices.emplace_back(header.context_len, *solved);
     for (const auto& [context, aligned] : choices) {
       if (context == 0) continue;
-      MU_ASSIGN(BumpMapping mapping, map(context, aligned));  // head_dim <= aligned: rounded up it is aligned itself
+      MU_ASSIGN(BumpMapping mapping, map(context, aligned));  // aligned >= head_dim, so rounding head_dim up to it
+                                                              // yields aligned
       if (!mapping.entries.empty() && mapping.file_size == document_.file_size) return mapping;
     }
     return std::nullopt;
   }
 
-  /// A file of --repack split-halves does not say so: its first layer does.
+  /// The header does not record --repack split-halves, so compare the first layer with both layouts.
   Status recognise_repacked(BumpMapping& mapping) {
     const Dimensions& d = mapping.hyper.dimensions;
     MU_ASSIGN(BumpMapping repacked, map(d.context, d.aligned_head, true));
     if (repacked.entries.size() != mapping.entries.size()) return {};
-    int balance = 0;  // entries of the one layout less those of the other
+    int balance = 0;  // entries that match the repacked layout only, minus those that match the plain one only
     for (std::size_t i = 0; i < mapping.entries.size() && mapping.entries[i].entry.layer == 0; ++i) {
       if (mapping.entries[i].parts.size() == repacked.entries[i].parts.size()) continue;
       MU_ASSIGN(const bool is_plain, has_bytes_of_source(set_, *file_, pair_of(mapping.entries[i])));
@@ -124,7 +125,8 @@ class BumpParity {
     return bump::census_of(dtypes, mapping.hyper.dimensions.layers);
   }
 
-  /// The number for which the file has its size, which grows by the same with every step of it.
+  /// Solves for the number that gives the file's size, which grows linearly with the number. Returns nullopt if none
+  /// does.
   std::optional<u64> solve(u64 first, u64 step, const std::function<std::optional<u64>(u64)>& size_for) const {
     const std::optional<u64> base = size_for(first);
     const std::optional<u64> next = size_for(first + step);
@@ -146,7 +148,7 @@ class BumpParity {
 
   std::optional<u64> solve_head(const BumpMapping& plain, u64 context) const {
     const bump::Census kinds = census(plain);
-    u64 block = 1;  // heads are padded by whole blocks of wo
+    u64 block = 1;  // head padding adds whole blocks of wo
     for (const auto& [kind, count] : kinds) {
       if (kind.first != bump::Role::wo) continue;
       if (const auto type = bump::dtype_info(kind.second).type) {
@@ -185,7 +187,7 @@ class BumpParity {
     }
   }
 
-  /// config.json's context may be another one: the header decides.
+  /// The context in config.json may differ: the header is authoritative.
   void compare_config(const BumpMapping& mapping) {
     if (!config_) return;
     for (const BumpConfigField& field : bump_config_fields()) {
@@ -197,7 +199,7 @@ class BumpParity {
     }
   }
 
-  /// The numbering under which most codes are right; each code that is not, is named.
+  /// Reports each wrong code under the numbering for which most codes are right.
   void compare_codes(const BumpMapping& mapping) {
     std::vector<u8> codes(mapping.entries.size());
     if (!file_->read_exact(bump::codes_offset, std::as_writable_bytes(std::span(codes)))) return;

@@ -30,7 +30,7 @@ namespace {
 
 constexpr double tolerated_error = 0.01;
 
-// One of the two models: its tensors under GGUF's names.
+// One of the two models, with the names that both share.
 class Side {
  public:
   virtual ~Side() = default;
@@ -43,10 +43,10 @@ class Side {
     return static_cast<std::size_t>(tensor - tensors_.data());
   }
 
-  /// In which form the values of a tensor are kept as they are; nothing if they are computed.
+  /// Returns the form that stores a tensor's values unchanged; nullopt if the values are computed.
   virtual std::optional<StoredForm> form_of(std::size_t place) const = 0;
   virtual std::string form_text(std::size_t place) const = 0;
-  /// Could a tensor of that form hold every value? Errors: reading.
+  /// True if a tensor of that form can represent every value exactly. Errors: reading.
   virtual Result<bool> fits(std::size_t place, const StoredForm& form) const = 0;
 
  protected:
@@ -56,7 +56,7 @@ class Side {
 // A GGUF, or tensors of any container under their own names.
 class CatalogSide : public Side {
  public:
-  /// Tensors ".scale" that `other`, a directory, does not have are factors.
+  /// Treats tensors "X.scale" as factors unless `other`, a directory, has them as tensors of its own.
   explicit CatalogSide(Catalog catalog, const Side* other = nullptr)
       : scales_(other == nullptr ? std::map<std::string, CatalogTensor>()
                                  : take_scales(catalog, [&](std::string_view name) { return other->has(name); })),
@@ -91,7 +91,7 @@ class CatalogSide : public Side {
   }
 
  private:
-  // Has a packed matrix the blocks' own form, and do its scales hold theirs?
+  // True if a packed matrix uses the block type's own packing and its scales can hold the block scales exactly.
   Result<bool> fits_packing(const CatalogTensor& tensor, const StoredForm& form) const {
     const mlx::Params& packed = form.params;
     const std::optional<mlx::Params> params = tensor.type ? mlx::exact_params(*tensor.type) : std::nullopt;
@@ -261,7 +261,7 @@ class StrictComparison {
   FindingLog log_;
 };
 
-// What the conversion did with the blocks that predict further tokens.
+// Detects how the conversion treated the blocks that predict further tokens.
 PredictionChoice prediction_in(const gguf::SplitSet& set) {
   if (arch::is_prediction_alone(set)) return PredictionChoice::only;
   const gguf::Index keys(set.files.front().document);
@@ -283,7 +283,7 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
     made = std::make_unique<CatalogSide>(checked.catalog);
     return StrictComparison(*from, *made, "model", false).compare();
   }
-  // A directory tells which tensors are the model's own, and which are factors of others.
+  // The directory shows which tensors belong to the model and which are factors of others.
   if (!source.gguf) {
     MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors), prediction_in(*converted.gguf)));
   }

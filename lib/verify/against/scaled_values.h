@@ -1,4 +1,4 @@
-// The values of a tensor whose factors are another tensor: "X.weight" and "X.scale" of a GGUF.
+// The values of a tensor whose scale factors are in another tensor: "X.weight" and "X.scale" of a GGUF.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace modelutils {
 
-/// Takes the tensors "X.scale" out of the catalog that have a "X.weight", by the name of the latter; not those that are
-/// tensors of the model itself.
+/// Moves each tensor "X.scale" that has an "X.weight" out of the catalog and returns it under the name of the weight.
+/// Tensors for which `is_own` is true belong to the model itself and stay.
 std::map<std::string, CatalogTensor> take_scales(Catalog& catalog,
                                                  const std::function<bool(std::string_view name)>& is_own);
 
-/// The weight times its factor, or the factor of each expert (last dimension). The catalog must outlive it.
+/// The weight multiplied by its factor, or by the factor of each expert (last dimension). The catalog must outlive it.
 class ScaledValues : public TensorValues {
  public:
   ScaledValues(const Catalog& catalog, const CatalogTensor& weight, const CatalogTensor& scale);
@@ -26,7 +26,7 @@ class ScaledValues : public TensorValues {
   const Catalog& catalog_;
   const CatalogTensor& scale_;
   MatrixValues values_;
-  u64 of_factor_;  // elements with one factor
+  u64 of_factor_;  // elements that share a factor
 };
 
 }  // namespace modelutils

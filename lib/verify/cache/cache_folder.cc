@@ -21,7 +21,7 @@ namespace modelutils {
 
 namespace {
 
-// Files of one kind: how many, how large, and one of them.
+// A group of files: their number, their total size and the name of the first.
 struct Some {
   u64 count = 0;
   u64 bytes = 0;
@@ -53,7 +53,8 @@ class CacheFolder {
     if (is_shared) {
       for (SharedLink& link : shared_links(path_)) used_.insert(std::move(link.target));
       check_blobs(path_ + "/blobs");
-      // Their names are no checksums of the content: the blobs of repositories that lead to them have those.
+      // These names are not checksums of the content, so --authentic has nothing to compare here. The repositories' own
+      // blobs have checksums.
       unused_paths_.clear();
       tell();
       return {};
@@ -73,7 +74,7 @@ class CacheFolder {
  private:
   using Visit = std::function<void(const std::string& path, std::string_view name, EntryKind kind)>;
 
-  // Every file below a folder; links are not followed.
+  // Visits every file below a folder; does not follow links.
   void for_files(const std::string& folder, const std::string& below, const Visit& visit) {
     const auto names = DirectoryNames::read(folder, [](std::string_view, EntryKind) { return true; });
     if (!names) {
@@ -94,7 +95,7 @@ class CacheFolder {
   void use_manifest(const std::string& path) {
     const auto manifest = read_ollama_manifest(path);
     if (!manifest) {
-      has_broken_manifest_ = true;  // who knows what it uses
+      has_broken_manifest_ = true;  // the blobs in use are unknown
       return;
     }
     for (const OllamaLayer& layer : manifest->layers) used_.insert("sha256-" + layer.hex);
@@ -103,7 +104,7 @@ class CacheFolder {
   void use_link(const std::string& path, std::string_view name) {
     const DownloadRecord record = records_.find(path);
     if (!record.blob.empty()) used_.insert(base_name_of(record.blob));
-    if (!record.is_missing || has_weights(folder_of(path))) return;  // else the model there says it
+    if (!record.is_missing || has_weights(folder_of(path))) return;  // otherwise the model in that folder reports it
     log_.error(Scope::container, "cache-blob-missing",
                record.blob.empty()
                    ? std::string("is a link to a file that is not there")
@@ -134,7 +135,7 @@ class CacheFolder {
       if (usual.starts_with("sha256:")) usual[6] = '-';
       usual = base_name_of(usual);
       if (used_.contains(usual) || has_broken_manifest_) return;
-      if (!expected_content(usual) && !ollama_blob(name)) return;  // no blob
+      if (!expected_content(usual) && !ollama_blob(name)) return;  // not a blob
       unused_.add(file, name);
       unused_paths_.push_back(file);
     });
@@ -158,7 +159,7 @@ class CacheFolder {
   std::string path_;
   FindingLog& log_;
   DownloadRecords records_;
-  std::set<std::string> used_;  // names of blobs
+  std::set<std::string> used_;  // names of blobs in use
   bool has_broken_manifest_ = false;
   std::string last_folder_;
   bool last_has_weights_ = false;

@@ -1,5 +1,5 @@
-// What is said of a folder of a download cache as a whole, next to its models: downloads that are not finished, blobs
-// that no model uses, revisions without weights whose files are missing.
+// Checks that concern a download cache as a whole, beside its models: unfinished downloads, blobs that no model uses,
+// and revisions without weights whose files are missing.
 #pragma once
 
 #include <string>
@@ -9,11 +9,10 @@
 
 namespace modelutils {
 
-/// Examines the folder `path`: a repository of a Hugging Face cache ("models--org--name"), the root of one whose
-/// repositories share blobs, the models of Ollama (a
-/// folder with "manifests" and "blobs"), or one that files were downloaded to (with .cache/huggingface/download).
-/// Gives the blobs that nobody uses, for --authentic to read. Codes: "cache-unfinished", "cache-blob-unused",
-/// "cache-blob-missing", "io-open".
+/// Examines the folder `path`: a repository in a Hugging Face cache ("models--org--name"), the root of a cache whose
+/// repositories share blobs, Ollama's models (a folder with "manifests" and "blobs"), or a download target (with
+/// .cache/huggingface/download). Returns the paths of the unused blobs, for --authentic to read. Codes:
+/// "cache-unfinished", "cache-blob-unused", "cache-blob-missing", "io-open".
 std::vector<std::string> check_cache_folder(const std::string& path, FindingLog& log);
 
 }  // namespace modelutils

@@ -93,7 +93,7 @@ std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, 
       continue;
     }
     if (record.is_outside && !options.follow_links &&
-        file.name.empty()) {  // of models in several files their own rules say it
+        file.name.empty()) {  // models with several files report it by their own rules
       log.warning(Scope::container, "cache-link-outside",
                   "is a symbolic link that leads out of the download cache; check where it points");
     }
@@ -101,7 +101,7 @@ std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, 
     const bool has_size = ::stat(file.path.c_str(), &status) == 0;
     const u64 size = static_cast<u64>(status.st_size);
     if (has_size && record.bytes && size != *record.bytes) {
-      if (options.is_broken) continue;  // the file's own rules have said what is missing
+      if (options.is_broken) continue;  // the file's own rules have reported what is missing
       log.error(Scope::container, "cache-blob-size",
                 size < *record.bytes ? incomplete_text(size, *record.bytes)
                                      : fmt::format("has {} bytes, but the cache says {}{}", thousands(size),
@@ -124,7 +124,7 @@ std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, 
     comparison.digest = memo.digest(comparison.file->path, comparison.record.expected->algorithm, progress);
     return {};
   });
-  (void)done;  // every comparison keeps its own outcome
+  (void)done;  // each comparison keeps its own result
   for (const Comparison& comparison : comparisons) {
     const ExpectedContent& expected = *comparison.record.expected;
     if (!comparison.digest) {

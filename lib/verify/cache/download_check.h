@@ -1,4 +1,4 @@
-// The rules for files of a download cache: links that lead where they should, sizes, and with --authentic the content.
+// Rules for the files of a download cache: link targets, sizes, and with --authentic the content.
 #pragma once
 
 #include <map>
@@ -15,17 +15,17 @@
 
 namespace modelutils {
 
-/// A file that belongs to a model.
+/// A file of a model.
 struct DownloadedFile {
   std::string path;
-  std::string name;         ///< for messages; empty for the only file of a model
-  bool has_weights = true;  ///< --authentic says of these alone that nobody knows what they should be
+  std::string name;         ///< for messages; empty if the model is a single file
+  bool has_weights = true;  ///< --authentic reports an unknown checksum only for files with weights
 };
 
-/// Checksums of one run: many revisions link to the same blobs. Safe from any thread.
+/// The checksums computed in one run. Many revisions link to the same blobs, so each is hashed once. Thread-safe.
 class DigestMemo {
  public:
-  /// The checksum of the whole file; sha1 in Git's way, with "blob SIZE\0" before the content.
+  /// Returns the checksum of the whole file. sha1 follows Git: "blob SIZE\0" is hashed before the content.
   Result<std::string> digest(const std::string& path, HashAlgorithm algorithm, Progress* progress);
 
  private:
@@ -35,13 +35,13 @@ class DigestMemo {
 };
 
 struct DownloadCheck {
-  bool authentic = false;     ///< read the content and compare it with what the cache says of it
-  bool follow_links = false;  ///< links out of a repository are meant
-  bool is_broken = false;     ///< the model's own rules have said already that something is missing
+  bool authentic = false;     ///< read the content and compare it with the checksum in the cache
+  bool follow_links = false;  ///< accept links that leave the repository
+  bool is_broken = false;     ///< the model's own rules have already reported missing parts
 };
 
-/// Adds what is wrong with how the files were downloaded. Gives the names of files whose blob is missing, so that
-/// nobody else need say that they cannot be opened. Codes: "cache-blob-missing", "cache-link-outside",
+/// Logs problems with how the files were downloaded. Returns the names of files whose blob is missing, so that the
+/// caller need not report them as unreadable again. Codes: "cache-blob-missing", "cache-link-outside",
 /// "cache-blob-size", "cache-not-authentic", "cache-no-record", those of reading.
 std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, const DownloadCheck& options,
                                       DigestMemo& memo, ThreadBudget& threads, FindingLog& log, Progress* progress);

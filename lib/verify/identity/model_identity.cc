@@ -39,7 +39,7 @@ Result<ModelIdentity> IdentitySource::identity() {
   if (model_.gguf) {
     MU_ASSIGN(identity.card, hf::card_from_keys(*model_.gguf));
   } else if (model_.safetensors && model_.probe.is_directory) {
-    FindingLog ignored;  // the rules of directories say what is wrong with a card
+    FindingLog ignored;  // the rules for directories report problems with a card
     MU_ASSIGN(identity.card, hf::read_model_card(model_.safetensors->folder, ignored));
   }
   identity.name = identity.card.name.value_or(name_of_path(model_.path()));

@@ -28,7 +28,7 @@ void compare_header(const bump::Header& header, const Manifest& manifest, Findin
   }
 }
 
-// The numbering under which most codes are what the manifest says; each code that is not, is named.
+// Reports each wrong code under the numbering for which most codes match the manifest.
 void compare_codes(const bump::Document& document, const Manifest& manifest, FindingLog& log) {
   if (document.codes.size() != manifest.entries.size()) return;
   const auto differs = [&](std::size_t i, bump::Numbering numbering) {
@@ -56,7 +56,7 @@ void compare_codes(const bump::Document& document, const Manifest& manifest, Fin
 }  // namespace
 
 void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedModel& checked) {
-  if (manifest.numbers.empty()) return;  // a manifest of verify --hash: checksums only
+  if (manifest.numbers.empty()) return;  // written by verify --hash: only checksums
   const bump::Document& document = model.bump->document;
   if (document.file_size < bump::codes_offset) return;
   compare_header(document.header, manifest, checked.findings);

@@ -1,4 +1,4 @@
-// verify --check for BUMPWGT3: what a manifest of gguf2bump records beyond the checksums of the entries.
+// verify --check for BUMPWGT3: checks the facts that a gguf2bump manifest records beyond the checksums.
 #pragma once
 
 #include "rules/formats.h"
@@ -6,9 +6,9 @@
 
 namespace modelutils {
 
-/// Compares header and dtype table with what the manifest records of them, naming field and entry; where the file
-/// cannot be laid out by itself, the manifest's places of the entries make up the catalog. Before the checksums are
-/// compared, which need it.
+/// Compares header and dtype table with the manifest and names each differing field and entry. If the file's layout
+/// cannot be derived from the file alone, the catalog is filled with the entry offsets in the manifest. Call before
+/// comparing checksums, which needs the catalog.
 void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedModel& checked);
 
 }  // namespace modelutils

@@ -19,12 +19,12 @@ namespace {
 
 using Subject = ManifestEntry::Subject;
 
-// Foreign manifests may come from Windows.
+// Manifests written by other tools may come from Windows.
 std::string_view name_without_folders(std::string_view path) {
   return path.substr(path.find_last_of("/\\") + 1);
 }
 
-// The file that a text manifest's subject most likely names: up to ".gguf", else up to the last colon.
+// Guesses the file name in a text manifest's subject: up to ".gguf", otherwise up to the last colon.
 std::string_view guess_file(std::string_view subject) {
   constexpr std::string_view extension = ".gguf";
   if (const std::size_t at = subject.find(".gguf:"); at != std::string_view::npos) {
@@ -58,7 +58,7 @@ ManifestCheck::ManifestCheck(Manifest manifest, bool single_model, std::vector<s
   std::ranges::transform(paths_, paths_.begin(), normal_path);
 }
 
-// An entry of the manifest that is about one of the model's files.
+// A manifest entry matched to one of the model's files.
 struct ManifestCheck::Claim {
   std::size_t entry = 0;
   std::size_t file = 0;
@@ -73,7 +73,7 @@ std::vector<ManifestCheck::Claim> ManifestCheck::claims(const std::vector<std::s
   if (names.size() == 1 && unnamed_taken_by_.value_or(names[0]) == names[0]) {
     for (const std::size_t entry : index_->unnamed()) all.push_back({entry, 0, {}});
   }
-  // Where an entry may be about several files, the first of them has it.
+  // If an entry matches several files, the first file gets it.
   std::sort(all.begin(), all.end(),
             [](const Claim& a, const Claim& b) { return a.entry != b.entry ? a.entry < b.entry : a.file < b.file; });
   all.erase(std::unique(all.begin(), all.end(), [](const Claim& a, const Claim& b) { return a.entry == b.entry; }),
@@ -81,8 +81,8 @@ std::vector<ManifestCheck::Claim> ManifestCheck::claims(const std::vector<std::s
   return all;
 }
 
-// The tensors of one model, file by file, and what is to be hashed of them: each piece once for each algorithm, however
-// often the manifest asks for it.
+// The tensors of one model by file, and the hash jobs over them. Each piece is hashed once per algorithm, however often
+// the manifest lists it.
 class ManifestCheck::Plan {
  public:
   explicit Plan(const Catalog& catalog) : catalog_(catalog), tensors_(catalog.files.size()), in_file_(tensors_.size()) {
@@ -92,8 +92,8 @@ class ManifestCheck::Plan {
     }
   }
 
-  /// Number of the tensor that the entry is about. A broken file may have one name twice: the entries take them in
-  /// turn.
+  /// Number of the tensor that the entry is about. A broken file may contain a name twice; successive entries of that
+  /// name then get successive tensors.
   std::optional<std::size_t> tensor_of(const ManifestEntry& entry, std::size_t file) {
     const auto found = tensors_[file].find(entry.tensor);
     if (found == tensors_[file].end()) return std::nullopt;
@@ -101,7 +101,7 @@ class ManifestCheck::Plan {
     return found->second[std::min(turn++, found->second.size() - 1)];
   }
 
-  /// Number of the job that hashes what the entry is about; `tensor` for an entry about one.
+  /// Number of the job that hashes the entry's subject. `tensor` is used only if the subject is a tensor.
   std::size_t job_of(const ManifestEntry& entry, std::size_t file, std::size_t tensor) {
     const JobKey key{entry.subject, entry.subject == Subject::tensor ? tensor : file, entry.algorithm,
                      entry.is_git_blob};
@@ -153,7 +153,7 @@ std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog
   return names;
 }
 
-// One model against the entries about it: first what is known without reading, then what has to be hashed.
+// Compares one model with its entries: first by sizes and offsets, then by hashes.
 class ManifestCheck::Comparison {
  public:
   Comparison(const Catalog& catalog, FindingLog& log)
@@ -166,7 +166,7 @@ class ManifestCheck::Comparison {
 
   void mention(std::size_t file) { has_entries_[file] = true; }
 
-  /// Of an entry that its size or place does not refute, the content is hashed later.
+  /// Checks size and offset; if they match, schedules the content for hashing.
   void add(const ManifestEntry& entry, std::size_t file) {
     std::optional<std::size_t> tensor = 0;
     if (entry.subject == Subject::tensor) {
@@ -195,7 +195,7 @@ class ManifestCheck::Comparison {
     }
   }
 
-  /// Files without an entry, and tensors of files that have entries about tensors.
+  /// Reports files without an entry, and in files with tensor entries the tensors without one.
   void tell_what_is_new() const {
     for (std::size_t i = 0; i < catalog_.files.size(); ++i) {
       if (has_entries_[i]) continue;
@@ -228,7 +228,7 @@ class ManifestCheck::Comparison {
     return false;
   }
 
-  // Its number, if it is there with the size and at the place that the entry says.
+  // Returns the tensor's number if it exists with the entry's size and offset.
   std::optional<std::size_t> find_tensor(const ManifestEntry& entry, std::size_t file) {
     const std::optional<std::size_t> index = plan_.tensor_of(entry, file);
     if (!index) {
@@ -279,7 +279,7 @@ void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, Findin
 
 void ManifestCheck::finish(FindingLog& log, unsigned threads, Progress* progress) {
   if (manifest_->is_published) return check_other_files(threads, log, progress);
-  // One finding for each file, however many lines it has.
+  // One finding per file, regardless of the number of lines.
   std::map<std::string, u64> missing;
   for (std::size_t i = 0; i < used_.size(); ++i) {
     if (used_[i]) continue;

@@ -11,7 +11,7 @@ using Subject = ManifestEntry::Subject;
 constexpr unsigned block_bits = 18;
 constexpr std::size_t block_bytes = std::size_t{1} << block_bits;
 
-// What comes before the digest. Only a few entries have the rarer members.
+// The record in front of the digest. Only a few entries have the optional members.
 struct Head {
   u8 subject : 2;
   u8 algorithm : 3;
@@ -21,7 +21,7 @@ struct Head {
 };
 static_assert(sizeof(Head) == 1);
 
-// Sizes take seven bits a byte.
+// Numbers are stored with seven bits per byte.
 std::size_t size_of_number(u64 value) {
   std::size_t size = 1;
   while (value >>= 7) ++size;
@@ -96,7 +96,7 @@ std::string ManifestEntry::hex() const {
   return text;
 }
 
-// Room in one piece. Blocks are numbered by their size, so a larger one stands for several.
+// Returns contiguous room. Block numbers follow from a fixed block size, so an oversized block takes several numbers.
 char* ManifestEntries::room_for(std::size_t bytes) {
   if (bytes > free_) {
     const std::size_t blocks = (bytes + block_bytes - 1) >> block_bits;

@@ -19,10 +19,10 @@ u64 job_bytes(const HashJob& job) {
   return bytes;
 }
 
-// What one thread keeps from job to job.
+// State that a thread reuses between jobs.
 struct Worker {
   std::array<std::optional<Hasher>, hash_algorithms>
-      hashers;  // by algorithm; making one costs more than a small tensor
+      hashers;  // by algorithm; creating a hasher costs more than hashing a small tensor
   std::vector<std::byte> buffer;
 
   Hasher& fresh(HashAlgorithm algorithm) {
@@ -75,7 +75,7 @@ std::vector<Result<std::string>> run_hashes(const Catalog& catalog, std::span<co
     digests[job] = run_job(catalog, jobs[job], workers[thread], progress);
     return {};
   });
-  (void)status;  // every job keeps its own outcome
+  (void)status;  // each job keeps its own result
   return digests;
 }
 

@@ -10,7 +10,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::string_view separators = "/\\";  // foreign manifests may come from Windows
+constexpr std::string_view separators = "/\\";  // manifests written by other tools may come from Windows
 constexpr std::string_view piece_ends = ":/\\";
 
 std::string_view first_piece(std::string_view text) {
@@ -21,7 +21,7 @@ std::size_t base_at(std::string_view name) {
   return name.rfind('/') + 1;
 }
 
-// Calls `visit` with the key and where it begins: the base name of a file, or each piece of a text manifest's subject.
+// Calls `visit` with each key and its offset: the base name of the file, or each piece of a text manifest's subject.
 template <typename Visit>
 void for_each_key(const ManifestEntry& entry, Visit visit) {
   if (entry.unsplit.empty()) {
@@ -39,7 +39,7 @@ void for_each_key(const ManifestEntry& entry, Visit visit) {
 
 }  // namespace
 
-// The places are counted first, so that no memory is taken for more of them.
+// Counts the places first, so that the vector is allocated once at its final size.
 ManifestIndex::ManifestIndex(const ManifestEntries& entries) : entries_(entries) {
   std::size_t places = 0;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -53,7 +53,7 @@ ManifestIndex::ManifestIndex(const ManifestEntries& entries) : entries_(entries)
       places_.push_back({NameIndex::hash(key), static_cast<u32>(i), static_cast<u32>(at)});
     });
   }
-  // Most keys differ, so that texts are hardly looked at.
+  // Most keys differ, so the texts are rarely compared.
   std::ranges::sort(places_, [&](const Place& a, const Place& b) {
     if (a.key != b.key) return a.key < b.key;
     const ManifestEntry left = entries_[a.entry];
@@ -84,7 +84,7 @@ std::span<const ManifestIndex::Place> ManifestIndex::files_with_base(std::string
   return {first, last};
 }
 
-// Their names are in order, so that the first and the last tell whether all are the same.
+// The names are sorted, so all are equal if the first equals the last.
 std::optional<std::string_view> ManifestIndex::only_name_with_base(std::string_view base) const {
   const std::span<const Place> files = files_with_base(base);
   if (files.empty()) return std::nullopt;
@@ -102,8 +102,8 @@ std::vector<ManifestIndex::Match> ManifestIndex::about(std::string_view name) co
     if (name_of(*place) != name) break;
     matches.push_back({place->entry, {}});
   }
-  // In text the name is found by its first piece. What is about the file goes on with nothing or with ':' after it;
-  // names that begin alike lie between the two.
+  // In text manifests the name is found by its first piece. A subject about this file continues with nothing or with
+  // ':'. Longer names with the same beginning sort between the two, so search for each separately.
   const std::size_t slashes = std::min(name.find_first_not_of('/'), name.size());
   const std::string rest(name.substr(slashes));
   const std::span<const Place> pieces = places_of(first_piece(rest));
@@ -121,7 +121,7 @@ std::vector<ManifestIndex::Match> ManifestIndex::about(std::string_view name) co
       }
     }
   }
-  // In the order of the manifest; of a subject that names the file twice the leftmost place.
+  // Sorts by manifest order. If a subject names the file twice, the leftmost match comes first.
   std::ranges::sort(matches, {}, [](const Match& match) { return std::pair(match.entry, ~match.rest.size()); });
   const auto is_same = [](const Match& a, const Match& b) { return a.entry == b.entry; };
   matches.erase(std::unique(matches.begin(), matches.end(), is_same), matches.end());

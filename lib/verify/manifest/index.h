@@ -1,5 +1,4 @@
-// Which lines of a manifest are about a file: found by the file's name, whatever the number of lines and of files.
-// Internal.
+// Finds the lines of a manifest that are about a file, by the file's name, without scanning all lines. Internal.
 #pragma once
 
 #include <optional>
@@ -12,41 +11,41 @@
 
 namespace modelutils {
 
-/// Made in one pass over the entries, which must outlive it and stay where they are.
+/// Built in one pass over the entries, which must outlive it and must not move.
 class ManifestIndex {
  public:
   explicit ManifestIndex(const ManifestEntries& entries);
 
-  /// An entry about a file.
+  /// A manifest entry about a file.
   struct Match {
-    std::size_t entry = 0;       ///< its number
-    std::string_view rest = {};  ///< text manifests: what follows the file's name, "" or ":TENSOR"
+    std::size_t entry = 0;       ///< number of the entry
+    std::string_view rest = {};  ///< text manifests: the text after the file's name, "" or ":TENSOR"
   };
-  /// The entries that name the file `name` (a base name, or one that begins in a folder), in the order of the manifest.
-  /// In the "PATH/FILE:TENSOR" of a text manifest the name begins at the start or after a '/' or '\' and ends at the
-  /// end or before a ':'; the leftmost place counts. (A name that begins with ':' or '\', slashes
-  /// aside, is not found in text.) Costs as much as there are such entries.
+  /// Returns the entries for the file `name` (a base name or a relative path), in manifest order. In the
+  /// "PATH/FILE:TENSOR" of a text manifest the name begins at the start or after a '/' or '\' and ends at the end or
+  /// before a ':'; the leftmost match counts. (A name that begins with ':' or '\' after its leading slashes is not
+  /// found in text.) The cost is proportional to the number of such entries.
   std::vector<Match> about(std::string_view name) const;
-  /// The file name that all entries with this base name have; nothing where there is none, or several. Not of text
-  /// manifests.
+  /// Returns the file name shared by all entries with this base name; nullopt if there is none or more than one.
+  /// Ignores text manifests.
   std::optional<std::string_view> only_name_with_base(std::string_view base) const;
-  /// Entries that name no file: the manifest is about one alone.
+  /// Entries that name no file: the manifest is about a single file.
   std::span<const std::size_t> unnamed() const { return unnamed_; }
 
  private:
-  /// An entry under one of its keys: the base name of its file, or in a text manifest a piece of its subject that is a
-  /// name up to its first ':' at most.
+  /// An entry under one of its keys: the base name of its file or, in a text manifest, a piece of its subject. A piece
+  /// begins where a name can begin and ends before the next ':' at the latest.
   struct Place {
-    u32 key = 0;  // its hash
+    u32 key = 0;  // hash of the key
     u32 entry = 0;
-    u32 at = 0;  // where the base name or the piece begins
+    u32 at = 0;  // offset of the base name or the piece
   };
   std::string_view text_from(const Place& place) const;
   std::span<const Place> places_of(std::string_view key) const;
   std::span<const Place> files_with_base(std::string_view base) const;
 
   const ManifestEntries& entries_;
-  std::vector<Place> places_;  // by key, by the text from `at` on, files before text, then by the whole name
+  std::vector<Place> places_;  // sorted by key, text from `at` on, files before text, full name
   std::vector<std::size_t> unnamed_;
 };
 

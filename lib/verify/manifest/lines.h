@@ -1,4 +1,4 @@
-// Manifests that are read line by line: whatever their size, no more than a line is in memory at once. Internal.
+// Parses manifests line by line, so that memory holds one line at a time. Internal.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace modelutils {
 
-/// Does a text that begins so, with its first line at least, consist of lines? Otherwise it is one JSON document or a
-/// Git LFS pointer.
+/// True if a text with this beginning (at least its first line) consists of lines; false for a JSON document or a Git
+/// LFS pointer.
 bool is_of_lines(std::string_view beginning);
 
-/// Reads the lines into a manifest, which must outlive it.
+/// Parses lines into a manifest, which must outlive it.
 class ManifestLines {
  public:
   explicit ManifestLines(Manifest& manifest) : manifest_(manifest) {}
 
-  /// The next line, without its line feed. Error: "manifest-syntax".
+  /// Parses the next line, given without its line feed. Error: "manifest-syntax".
   Status take(std::string_view line);
 
  private:
@@ -26,9 +26,9 @@ class ManifestLines {
   u64 number_ = 0;
 };
 
-/// Refuses what begins as something that no manifest is: a model, for one. Error: "manifest-syntax".
+/// Refuses a text whose beginning shows that it is something else, such as a model. Error: "manifest-syntax".
 Status refuse_other_kinds(std::string_view beginning, const std::string& path);
-/// A manifest that was read to its end. Errors: "manifest-empty", "manifest-name".
+/// Checks a manifest that has been read to its end. Errors: "manifest-empty", "manifest-name".
 Result<Manifest> complete(Manifest manifest);
 
 }  // namespace modelutils

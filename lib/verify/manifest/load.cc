@@ -1,4 +1,4 @@
-// Manifests as files and pipes.
+// Reads manifests from files and pipes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class Loader {
     if (text_.starts_with(byte_order_mark)) text_.erase(0, byte_order_mark.size());
     MU_TRY(refuse_other_kinds(std::string_view(text_).substr(0, file_kind_bytes), path_));
     if (source_.size().value_or(0) > max_manifest_bytes) return too_large();
-    // Whether it is of lines, the first one tells.
+    // The first line shows whether the text consists of lines.
     if (text_.find('\n') == std::string::npos) MU_TRY(read_to_line_feed());
     if (is_of_lines(text_)) return load_lines();
     while (!is_at_end_) MU_TRY(read_more());
@@ -56,7 +56,7 @@ class Loader {
     return {};
   }
 
-  // Reads on to the next line feed, or to the end; what was read before has none.
+  // Reads up to the next line feed or the end. The text read so far contains no line feed.
   Status read_to_line_feed() {
     std::size_t searched = 0;
     do {
@@ -84,7 +84,7 @@ class Loader {
 
   const ByteSource& source_;
   const std::string& path_;
-  std::string text_;  // what is not yet taken
+  std::string text_;  // read but not yet parsed
   u64 at_ = 0;
   bool is_at_end_ = false;
 };

@@ -1,4 +1,4 @@
-// Manifests: checksums of a model's tensors and files, made by verify --hash and by other tools, read by --check.
+// Manifests: checksums of a model's tensors and files. verify --hash and other tools write them; --check reads them.
 #pragma once
 
 #include <functional>
@@ -28,43 +28,42 @@ struct ManifestNumber {
 struct Manifest {
   std::string path;
   ManifestEntries entries;
-  /// Published checksums: every entry is a file, side files too, named from the manifest's folder on.
+  /// Published checksums: every entry is a file, including files beside the weights, with a path relative to the
+  /// manifest's folder.
   bool is_published = false;
   std::vector<ManifestNumber> numbers;
-  FindingLog remarks;  ///< what the manifest says and nobody checks
+  FindingLog remarks;  ///< findings of reading the manifest
 };
 
-/// Reads a manifest of any known form: JSON Lines of verify --hash, the JSON object of gguf2bump --manifest, the text
-/// of llama-gguf-hash; published checksums (verify/manifest/sums.h): the lines of sha256sum, the Hub's lists of files,
-/// a Git LFS pointer. Errors: those of reading, "manifest-syntax", "manifest-empty", "manifest-too-large",
-/// "manifest-name".
+/// Reads a manifest of any known form: the JSON Lines of verify --hash, the JSON object of gguf2bump --manifest, the
+/// text of llama-gguf-hash; published checksums (verify/manifest/sums.h): sha256sum lines, the Hub's file lists, a Git
+/// LFS pointer. Errors: those of reading, "manifest-syntax", "manifest-empty", "manifest-too-large", "manifest-name".
 Result<Manifest> load_manifest(const std::string& path);
 Result<Manifest> parse_manifest(std::string_view text, std::string path);
 
 class ManifestIndex;
 
-/// Compares models with a manifest. It may be about several of them; check_model() takes what is about one, finish()
-/// says what nobody took.
+/// Compares models with a manifest, which may cover several of them. check_model() claims the entries about one model;
+/// finish() reports the entries that no model claimed.
 class ManifestCheck {
  public:
-  /// `single_model`: only one path is verified, so its one file may have been renamed since. `paths` are those given:
-  /// of published checksums every file in them is compared. `follow_links`: links out of the manifest's folder are
-  /// meant.
-  /// `lists_alone`: no path was given, so that what is not listed is not asked for.
+  /// `single_model`: only one path is verified, so its one file may have been renamed since. `paths`: the paths given
+  /// by the user; with published checksums every file in them is compared. `follow_links`: accept links that leave the
+  /// manifest's folder. `lists_alone`: no path was given, so files missing from the list are not reported.
   ManifestCheck(Manifest manifest, bool single_model, std::vector<std::string> paths = {}, bool follow_links = false,
                 bool lists_alone = false);
 
   const Manifest& manifest() const { return *manifest_; }
   bool is_of_single_model() const { return single_model_; }
-  /// Of published checksums: how many files of the list were there so far.
+  /// Number of files in the published list found so far.
   std::size_t compared_files() const { return used_names_.size(); }
 
-  /// Hashes what the manifest has of this model. Codes: "manifest-differs", "manifest-missing", "manifest-new",
-  /// "manifest-new-file", "manifest-renamed", those of reading.
+  /// Hashes the tensors and files of this model that the manifest lists. Codes: "manifest-differs", "manifest-missing",
+  /// "manifest-new", "manifest-new-file", "manifest-renamed", those of reading.
   void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress = nullptr);
-  /// What nobody took. Of published checksums the other files of the paths are compared now. Codes: "manifest-differs",
-  /// "manifest-missing-file", "manifest-extra-file", "manifest-not-asked", "manifest-link", "manifest-name", those of
-  /// reading, and the manifest's remarks.
+  /// Reports the unclaimed entries. With published checksums it first compares the remaining files of the paths. Codes:
+  /// "manifest-differs", "manifest-missing-file", "manifest-extra-file", "manifest-not-asked", "manifest-link",
+  /// "manifest-name", those of reading, and the manifest's remarks.
   void finish(FindingLog& log, unsigned threads = 1, Progress* progress = nullptr);
 
  private:
@@ -72,8 +71,9 @@ class ManifestCheck {
   class Comparison;
   struct Claim;
   struct Others;
-  /// What the list calls the file: its name from the list's folder on, its absolute name, and where a path was given
-  /// its name from there on, or the only name with its base name. One that the list lacks has the first of these.
+  /// Returns the file's name in the list. The list may name it relative to its own folder, by its absolute path,
+  /// relative to a given path, or by an otherwise unused base name. If the list lacks it: its path relative to the
+  /// list's folder, else its base name.
   std::string published_name(const std::string& path);
   void prepare_published();
   bool is_given(std::string_view name) const;
@@ -82,29 +82,31 @@ class ManifestCheck {
   void tell_what_is_missing(FindingLog& log) const;
   void compare_later(const std::string& path, const std::string& name, Others& others, FindingLog& log);
   void visit_files(const std::string& folder, Others& others, FindingLog& log);
-  /// What of the manifest is about the model's files: for each entry at most one claim, in the order of the manifest.
+  /// Returns the entries about the model's files, in manifest order, with at most one claim per entry.
   std::vector<Claim> claims(const std::vector<std::string>& names) const;
-  /// The base names of the model's files; of its only file the manifest's own name for it if that is another one.
+  /// Returns the base names of the model's files. If the model has a single file that the manifest lists under another
+  /// name, returns that name.
   std::vector<std::string> names_in_manifest(const Catalog& catalog, FindingLog& log);
 
   std::shared_ptr<const Manifest> manifest_;
-  std::shared_ptr<const ManifestIndex> index_;  // of its entries
+  std::shared_ptr<const ManifestIndex> index_;  // index of the manifest's entries
   std::vector<bool> used_;
-  std::optional<std::string> unnamed_taken_by_;  // the file that has the entries without a name
+  std::optional<std::string> unnamed_taken_by_;  // the file that claimed the entries without a name
   bool single_model_;
-  std::vector<std::string> paths_;  // normal
+  std::vector<std::string> paths_;  // normalised
   bool follow_links_;
   bool lists_alone_;
-  // Of published checksums.
-  std::vector<std::string> given_below_;        // the paths, from the list's folder on; "": all of it
-  std::unordered_set<std::string> used_names_;  // of the list, that a file has taken
-  bool is_of_operands_ = false;                 // names begin in the folders that were given
+  // For published checksums.
+  std::vector<std::string> given_below_;        // the paths relative to the list's folder; "" is the whole folder
+  std::unordered_set<std::string> used_names_;  // names in the list that a file has claimed
+  bool is_of_operands_ = false;                 // names in the list are relative to the given folders
 };
 
-enum class ManifestForm : u8 { json_lines, sums };  ///< ours; what sha256sum writes, of files alone
+enum class ManifestForm : u8 { json_lines, sums };  ///< JSON Lines of our own, or sha256sum's form with files only
 
-/// Hashes every tensor of the model, with `whole_file` also every file, and hands over the manifest's lines in file
-/// order, each with its line feed; stops when `line` returns false. What cannot be read is a finding and has no line.
+/// Hashes every tensor of the model, with `whole_file` also every file, and passes the manifest's lines to `line` in
+/// file order, each with its line feed; stops when `line` returns false. Unreadable data is reported as a finding and
+/// gets no line.
 void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
                     const std::function<bool(std::string_view line)>& line, FindingLog& log,
                     Progress* progress = nullptr, ManifestForm form = ManifestForm::json_lines);

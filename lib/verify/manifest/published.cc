@@ -1,4 +1,4 @@
-// Published checksums are about a folder: also about files that are not part of a model's weights.
+// Published checksums cover a folder, including files that are not part of a model's weights.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string folder_of_manifest(const std::string& path) {
   return normal_path(folder.empty() ? "." : folder);
 }
 
-// What `path` is called below `folder`; empty if it does not lie there.
+// Returns the name of `path` relative to `folder`; empty if it is not below it.
 std::string name_below(const std::string& path, const std::string& folder) {
   const std::string name = fs::path(normal_path(path)).lexically_relative(normal_path(folder)).string();
   return name.empty() || name == "." || name.starts_with("..") ? std::string() : name;
@@ -35,11 +35,11 @@ std::string name_below(const std::string& path, const std::string& folder) {
 
 }  // namespace
 
-// Files that belong to no model, and what is to be hashed of them.
+// Files that belong to no model, and their hash jobs.
 struct ManifestCheck::Others {
   Catalog files;
   std::vector<HashJob> jobs;
-  std::vector<ManifestEntry> entries;  // of each job
+  std::vector<ManifestEntry> entries;  // one per job
 };
 
 void ManifestCheck::prepare_published() {
@@ -57,7 +57,7 @@ std::string ManifestCheck::published_name(const std::string& path) {
   const std::string in_list = name_below(path, folder_of_manifest(manifest_->path));
   if (!in_list.empty() && !index_->about(in_list).empty()) return in_list;
   if (std::string absolute = normal_path(path); !index_->about(absolute).empty()) return absolute;
-  // Without a path the names are where the list says, as for sha256sum -c.
+  // Without a path, names are relative to the list's folder, as in sha256sum -c.
   if (lists_alone_) return in_list.empty() ? path : in_list;
   for (const std::string& given : paths_) {
     const std::string name = name_below(path, given);
@@ -76,14 +76,14 @@ std::string ManifestCheck::published_name(const std::string& path) {
   return in_list.empty() ? base : in_list;
 }
 
-// Is the name, relative to the list, one of the files that were given, or in one of the folders?
+// True if the name, relative to the list, is a given file or lies in a given folder.
 bool ManifestCheck::is_given(std::string_view name) const {
   return std::ranges::any_of(given_below_, [&](const std::string& given) {
     return given.empty() || name == given || (name.starts_with(given) && name[given.size()] == '/');
   });
 }
 
-// Is the file a link to elsewhere? Then that is said.
+// True if the file is a link that leaves the folder; this is logged.
 bool ManifestCheck::leads_out(const std::string& path, const std::string& name, FindingLog& log) const {
   if (follow_links_) return false;
   std::string folder = folder_of_manifest(manifest_->path);
@@ -102,7 +102,7 @@ bool ManifestCheck::leads_out(const std::string& path, const std::string& name, 
   return true;
 }
 
-// The files of the folders that were given are looked at once each; the lines of the list cost nothing there.
+// Visits each file in the given folders once. Looking a file up in the list needs no file access.
 void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progress* progress) {
   Others others;
   for (const std::string& path : paths_) {
@@ -110,7 +110,7 @@ void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progres
     if (fs::is_directory(path, ignored)) {
       visit_files(path, others, log);
     } else if (const std::string name = published_name(path); !used_names_.contains(name)) {
-      compare_later(path, name, others, log);  // a model that could not be opened, or no model
+      compare_later(path, name, others, log);  // not a model, or a model that could not be opened
     }
   }
   const auto digests = run_hashes(others.files, others.jobs, threads, progress);
@@ -154,7 +154,7 @@ void ManifestCheck::tell_what_is_missing(FindingLog& log) const {
            at_file(first_not_asked));
 }
 
-// Opens a file that no model has, and notes what is to be compared.
+// Opens a file that belongs to no model and schedules its comparison.
 void ManifestCheck::compare_later(const std::string& path, const std::string& name, Others& others, FindingLog& log) {
   const auto about = index_->about(name);
   if (about.empty()) return;
@@ -181,7 +181,8 @@ void ManifestCheck::compare_later(const std::string& path, const std::string& na
   }
 }
 
-// Files that the list has, and those that it lacks. Weights without a checksum are errors of their models already.
+// Visits files on the list and files missing from it. Weights without a checksum were already reported with their
+// model.
 void ManifestCheck::visit_files(const std::string& folder, Others& others, FindingLog& log) {
   const std::string manifest = normal_path(manifest_->path);
   std::vector<std::string> open = {folder};
@@ -191,7 +192,7 @@ void ManifestCheck::visit_files(const std::string& folder, Others& others, Findi
     const auto names = DirectoryNames::read(current, [](std::string_view name, EntryKind kind) {
       return !name.starts_with('.') && kind != EntryKind::other && !is_bookkeeping_folder(name);
     });
-    if (!names) continue;  // whoever looks for models says it
+    if (!names) continue;  // the search for models reports it
     for (std::size_t i = 0; i < names->size(); ++i) {
       const std::string path = ModelFolder(current).file(names->name(i));
       if (names->kind(i) == EntryKind::directory) {

@@ -13,7 +13,7 @@ namespace modelutils {
 
 namespace {
 
-// Files that begin with a dot are the repository's own, and of no interest to a model.
+// Files whose name begins with a dot are the repository's own and not part of a model.
 bool is_hidden(std::string_view name) {
   return name.starts_with('.') || name.find("/.") != std::string_view::npos;
 }

@@ -1,4 +1,4 @@
-// What the Hub says of a repository's files now, as a manifest (--published).
+// Fetches the Hub's current list of a repository's files as a manifest (--published).
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace modelutils {
 
-/// The list of the repository, folder or file at an address, "hf://ORG/REPO[@REVISION][/PATH]". `paths`: those that are
-/// compared with it; of a repository's folder in a download cache the snapshot of the list's revision is meant, which
-/// takes its place. A revision that the cache lacks, or another one than the list's, is a remark ("manifest-revision").
-/// Errors: those of remote_listing() and parse_manifest(); "remote-missing" (nothing in the repository has that name).
+/// Loads the list for the repository, folder or file at an address, "hf://ORG/REPO[@REVISION][/PATH]". `paths`: the
+/// local paths to compare; a repository folder in a download cache is replaced by its snapshot of the list's revision.
+/// If the cache lacks that revision or has another one, the manifest gets a remark ("manifest-revision"). Errors: those
+/// of remote_listing() and parse_manifest(); "remote-missing" (the repository has no file or folder of that name).
 Result<Manifest> load_published(const std::string& address, std::vector<std::string>& paths);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Manifests of several kinds, told apart by their first bytes.
+// Parses all kinds of manifests and tells them apart by their first bytes.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ tl::unexpected<Error> syntax_error(u64 line, std::string_view message) {
   return input_error("manifest-syntax", std::string(message), where);
 }
 
-// A member of text as verify --hash writes it: a string, or {"base64": …} for what is not UTF-8.
+// A text member written by verify --hash: a string, or {"base64": …} for text that is not UTF-8.
 std::optional<std::string> text_member(json::Element object, std::string_view key) {
   if (const auto text = json::string_member(object, key)) return std::string(*text);
   const auto wrapped = json::member(object, key);
@@ -32,7 +32,7 @@ std::optional<std::string> text_member(json::Element object, std::string_view ke
   return encoded ? decode_base64(*encoded) : std::nullopt;
 }
 
-// Adds an entry for every algorithm that the object names.
+// Adds an entry for every algorithm in the object.
 Status add_hashes(json::Element object, ManifestEntry entry, u64 line, ManifestEntries& entries) {
   bool any = false;
   for (const HashAlgorithm algorithm : all_algorithms) {
@@ -81,7 +81,7 @@ Status parse_own_line(json::Element object, u64 line, Manifest& manifest) {
 // ---- the JSON object of gguf2bump --manifest
 // -------------------------------------------------------------------------
 
-// The array of entries: objects that have a name and a checksum, whatever the member is called.
+// Returns the array of entries: objects with a name and a checksum. The member's own name does not matter.
 std::optional<json::Array> entry_array(json::Element root) {
   json::Object object;
   if (!root.get(object)) return std::nullopt;
@@ -180,12 +180,12 @@ Status ManifestLines::take(std::string_view content) {
     return {};
   }
   if (!parsed) return tl::make_unexpected(parsed.error());
-  if (*parsed || content[begin] == '#') return {};  // a comment, as sha256sum takes it
+  if (*parsed || content[begin] == '#') return {};  // a comment, which sha256sum skips as well
   if (content[begin] != '{') return parse_text_line(content, line, manifest_);
   auto document = json::parse(content, manifest_.path);
   if (!document) return syntax_error(line, document.error().message);
   const json::Element root = (*document)->root;
-  if (json::member(root, "schema")) return {};  // the report of verify --json --hash
+  if (json::member(root, "schema")) return {};  // the report line of verify --json --hash
   return parse_own_line(root, line, manifest_);
 }
 
@@ -205,7 +205,7 @@ Status of_manifest(Status status, const Manifest& manifest) {
   return tl::make_unexpected(in_file(std::move(status.error()), manifest.path));
 }
 
-// The Hub's list of files, or what gguf2bump writes, parsed once. False if the text is neither: then it is of lines.
+// Parses the Hub's file list or the JSON of gguf2bump. Returns false if the text is neither, so it consists of lines.
 Result<bool> parse_document(std::string_view text, Manifest& manifest) {
   constexpr std::string_view blanks = " \t\r\n";
   const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
@@ -234,7 +234,7 @@ Result<bool> parse_document(std::string_view text, Manifest& manifest) {
 
 }  // namespace
 
-// A model instead of its manifest, for one.
+// Refuses other files, for example a model given in place of its manifest.
 Status refuse_other_kinds(std::string_view head, const std::string& path) {
   const FileKind kind = file_kind(head);
   if (kind != FileKind::unknown && kind != FileKind::empty && kind != FileKind::git_lfs) {

@@ -15,10 +15,10 @@ tl::unexpected<Error> refused(std::string_view code, std::string message, u64 li
   return input_error(std::string(code), std::move(message), line == 0 ? std::string() : fmt::format("line {}", line));
 }
 
-// Of a checksum of a whole file; the name is refused if it leads elsewhere. Views of both texts.
+// Makes an entry for a whole file; refuses a name that leads out of the folder. The entry has views into both texts.
 Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm, std::string_view digest, u64 line) {
   const std::string_view relative =
-      name.starts_with('/') ? name.substr(1) : name;  // an absolute one may be a path given
+      name.starts_with('/') ? name.substr(1) : name;  // an absolute name may match a given path
   if (!is_name_below(relative)) {
     return refused("manifest-name",
                    fmt::format("'{}' is not a name below the folder of the checksums, so it is not opened", name),
@@ -32,7 +32,7 @@ Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm,
   return entry;
 }
 
-// "\\" and "\n" and "\r" behind a '\' at the beginning of the line; nothing for another escape.
+// Decodes "\\", "\n" and "\r" in a name whose line begins with '\'; returns nullopt for any other escape.
 std::optional<std::string> unescaped(std::string_view text) {
   std::string name;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -91,14 +91,14 @@ std::optional<Parts> untagged(std::string_view line) {
   return Parts{rest.substr(2), line.substr(0, digits), *algorithm};
 }
 
-// One file of the Hub's lists: "lfs" with a SHA-256, else the Git blob's name.
+// Adds a file of the Hub's lists: by its SHA-256 if it has "lfs", otherwise by its Git blob name.
 Status add_hub_file(json::Element file, std::string_view name, std::string_view blob_key, Manifest& manifest) {
   const auto lfs = json::member(file, "lfs");
   std::optional<std::string_view> sha256 = json::string_member(file, "lfs_sha256");
   if (lfs && !sha256) sha256 = json::string_member(*lfs, "sha256");
   if (lfs && !sha256) sha256 = json::string_member(*lfs, "oid");
   const auto blob = json::string_member(file, blob_key);
-  if (!sha256 && !blob) return {};  // asked without blobs=true: nothing to compare
+  if (!sha256 && !blob) return {};  // the list was fetched without blobs=true: no checksum
   const HashAlgorithm algorithm = sha256 ? HashAlgorithm::sha256 : HashAlgorithm::sha1;
   const auto digest = digest_of(algorithm, sha256 ? *sha256 : *blob);
   if (!digest)
@@ -165,7 +165,7 @@ Result<bool> parse_sums_line(std::string_view line, u64 number, Manifest& manife
     if (!plain) return refused("manifest-syntax", "has an unknown escape in its name", number);
     name = std::move(*plain);
   }
-  if (name.starts_with("./")) name.erase(0, 2);  // as `find . -type f -exec sha256sum {} +` writes it
+  if (name.starts_with("./")) name.erase(0, 2);  // `find . -type f -exec sha256sum {} +` writes such names
   MU_ASSIGN(const ManifestEntry entry, file_entry(name, parts->algorithm, *digest, number));
   manifest.is_published = true;
   manifest.entries.push_back(entry);

@@ -11,14 +11,14 @@ namespace modelutils {
 
 namespace {
 
-// One line to be: a tensor, or a whole file.
+// A manifest line to write: for a tensor or a whole file.
 struct Line {
   std::size_t file;
-  const CatalogTensor* tensor;  // nullptr: the file
+  const CatalogTensor* tensor;  // nullptr for the file
   u64 bytes;
 };
 
-// File by file; in each its tensors in their order, then the file itself.
+// Plans the lines file by file: the tensors in order, then the file itself.
 std::vector<Line> plan_lines(const Catalog& catalog, bool whole_file) {
   std::vector<Line> lines;
   lines.reserve(catalog.tensors.size() + catalog.files.size());

@@ -30,7 +30,7 @@ bool is_allowed(const std::vector<std::string>& patterns, std::string_view name)
          std::ranges::any_of(patterns, [name](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
-// Two sizes, exact where their rounded texts would be the same.
+// Formats two sizes; exactly if their rounded texts would be equal.
 std::pair<std::string, std::string> size_texts(u64 a, u64 b) {
   std::pair texts(byte_text(a), byte_text(b));
   if (texts.first == texts.second) texts = {counted(a, "byte"), counted(b, "byte")};

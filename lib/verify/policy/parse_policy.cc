@@ -87,7 +87,7 @@ class PolicyReader {
     return flag(forbid, "code_files", policy_.forbids_code_files);
   }
 
-  // True for null, true, 12 and their like: YAML gives them to other programs as something else than a text.
+  // True if the node is text. False for null, true, 12 and the like, which YAML parsers read as other types.
   static bool is_text(const YamlValue& node) {
     if (node.kind != YamlValue::Kind::text || node.text.empty()) return false;
     if (node.is_quoted) return true;

@@ -1,4 +1,4 @@
-// verify --policy: what a place asks of the models it takes, beyond being sound. docs/policies.md.
+// verify --policy: a site's requirements for the models it accepts. docs/policies.md.
 #pragma once
 
 #include <map>
@@ -12,35 +12,35 @@
 
 namespace modelutils {
 
-/// Lists of patterns (base/glob.h): empty allows everything.
+/// The pattern lists use base/glob.h; an empty list allows everything.
 struct Policy {
   std::string path;                                         ///< as the user gave it
-  std::string name;                                         ///< what verdicts call it
-  std::map<std::string, Severity, std::less<>> severities;  ///< of codes
-  std::vector<std::string> keys;                            ///< that must be there and say something
+  std::string name;                                         ///< the name in verdicts
+  std::map<std::string, Severity, std::less<>> severities;  ///< by finding code
+  std::vector<std::string> keys;                            ///< keys that must exist and have a value
   bool wants_license = false;
   bool wants_base_model = false;
   bool wants_chat_template = false;
   std::vector<std::string> architectures, types, formats, licenses;
-  std::optional<u64> max_bytes;  ///< of a model's files together
+  std::optional<u64> max_bytes;  ///< total size of a model's files
   bool forbids_pickles = false;
-  bool forbids_custom_code = false;  ///< config.json that names code to run (auto_map)
-  bool forbids_code_files = false;   ///< programs beside the weights
+  bool forbids_custom_code = false;  ///< forbids a config.json that names code to run (auto_map)
+  bool forbids_code_files = false;   ///< forbids program files beside the weights
 };
 
 /// Reads a YAML file of at most 1 MiB. Errors: those of opening, "policy-syntax" with the line, "policy-member"
 /// for a table, member or value that a policy does not have.
 Result<Policy> load_policy(const std::string& path);
-/// The same from text (tests, fuzzers).
+/// The same, from text (tests, fuzzers).
 Result<Policy> parse_policy(std::string_view text, std::string path);
 
-/// What the policy has against a model; `bytes`: of its files. Findings are errors: "policy-required",
+/// Logs each violation of the policy as an error. `bytes`: total size of the model's files. Codes: "policy-required",
 /// "policy-architecture", "policy-type", "policy-format", "policy-license", "policy-size", "policy-pickle",
 /// "policy-custom-code", "policy-code-file", "policy-place" (the policy lies in the model's own folder). Errors: those
 /// of reading.
 Status check_policy(const Policy& policy, const Model& model, u64 bytes, FindingLog& log);
 
-/// The severity that a finding has under the policy: an error stays one.
+/// Returns a finding's severity under the policy. Errors stay errors.
 Severity severity_under(const Policy& policy, Severity severity, std::string_view code);
 
 }  // namespace modelutils

@@ -12,7 +12,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t deepest = 2;  // a list in a table of the top
+constexpr std::size_t deepest = 2;  // a list in a top-level table
 
 class YamlReader {
  public:
@@ -53,7 +53,7 @@ class YamlReader {
     return refuse("begins a second document; a policy is one");
   }
 
-  // The value that an event begins. The depth is bounded, so recursion is, too.
+  // Parses the value that an event begins. The depth is bounded, so the recursion is too.
   Result<YamlValue> value(yaml_event_type_t type, std::size_t depth) {
     if (type == YAML_NO_EVENT) return no_yaml();
     if (type == YAML_ALIAS_EVENT || events_.has_anchor_or_tag()) {

@@ -23,7 +23,7 @@ tl::unexpected<Error> refuse(std::string_view field, std::string message) {
   return input_error("signature-bundle", std::move(message), fmt::format("field '{}'", field));
 }
 
-// An object with no member but these, none of them twice.
+// Returns the object if it has only known members and none of them twice.
 Result<json::Object> object_with(json::Element value, std::string_view field,
                                  std::initializer_list<std::string_view> known) {
   json::Object object;
@@ -45,7 +45,7 @@ Result<std::string> decoded(json::Object object, std::string_view member, std::s
   const auto found = object.find(member);
   std::string_view text;
   if (!found || !found->get(text) || text.empty()) return refuse(field, "is missing or not a text");
-  // Written back it is the same text: spare bits and line feeds are no place to change something unseen.
+  // Re-encoding must give the same text: spare bits and line feeds would allow unnoticed changes.
   auto bytes = decode_base64(text);
   if (!bytes || base64(*bytes) != text) return refuse(field, "is not base64");
   return std::move(*bytes);
@@ -123,7 +123,7 @@ Status read_envelope(json::Element value, Bundle& bundle) {
   const json::Element first = *signatures->begin();
   MU_ASSIGN(const json::Object signature, object_with(first, "dsseEnvelope.signatures", {"sig", "keyid"}));
   MU_ASSIGN(bundle.signature, decoded(signature, "sig", "dsseEnvelope.signatures.sig"));
-  // Nothing is looked up by it, so it must not look as if something were.
+  // No key is looked up by this member, so a value would be misleading.
   std::string_view key_id;
   if (const auto id = signature.find("keyid"); id && !id->is_null() && (!id->get(key_id) || !key_id.empty())) {
     return refuse("dsseEnvelope.signatures.keyid", "must be empty");

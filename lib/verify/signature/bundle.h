@@ -1,5 +1,5 @@
-// The bundle of an OpenSSF model signature (OMS 1.0): a JSON file that holds a DSSE envelope and what it was signed
-// with. docs/formats/model-signatures.md has the layout and its source.
+// The bundle of an OpenSSF model signature (OMS 1.0): a JSON file with a DSSE envelope and the verification material.
+// docs/formats/model-signatures.md has the layout and its source.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 namespace modelutils::signature {
 
 enum class Method : u8 {
-  key,          ///< a public key, which the bundle names by its fingerprint
+  key,          ///< a public key, identified in the bundle by its fingerprint
   certificate,  ///< a chain of X.509 certificates, leaf first
-  sigstore      ///< Sigstore's short-lived certificate and its log, which nobody can check offline
+  sigstore      ///< a short-lived Sigstore certificate and its log, which cannot be checked offline
 };
 
 struct Bundle {
@@ -25,14 +25,14 @@ struct Bundle {
   std::string signature;                  ///< DER of an ECDSA signature
 };
 
-/// The largest bundle that is read: its statement names every file of a model, some 200 bytes each.
+/// Largest accepted bundle: its statement names every file of a model at about 200 bytes each.
 inline constexpr u64 max_bundle_bytes = u64{64} << 20;
 
-/// Strict: what a bundle of this form cannot have is refused, so that no byte of it goes without a check. Errors:
+/// Parses a bundle strictly: members that this form cannot have are refused, so that no byte goes unchecked. Errors:
 /// "signature-bundle" with the field, "json-syntax".
 Result<Bundle> parse_bundle(std::string_view text, std::string name);
 
-/// What is signed instead of the payload itself (DSSE's pre-authentication encoding).
+/// Returns the bytes that are signed in place of the payload (DSSE's pre-authentication encoding).
 std::string signed_bytes(std::string_view payload);
 
 }  // namespace modelutils::signature

@@ -22,9 +22,9 @@ namespace modelutils::signature {
 
 namespace {
 
-constexpr std::size_t max_depth = 64;  // of folders in folders
+constexpr std::size_t max_depth = 64;  // nesting depth of folders
 
-// One bundle against one model.
+// Checks one bundle against one model.
 class Check {
  public:
   Check(const Request& request, const std::string& path, unsigned threads, Progress* progress)
@@ -63,7 +63,7 @@ class Check {
     MU_TRY(refuse_old_statement(bundle_.payload));
     MU_ASSIGN(const bool is_good, request_.key ? check_with_key(bundle_, *request_.key, log_)
                                                : check_with_certificate(bundle_, *request_.certificate, log_));
-    // What nobody trusted signed says nothing of the files.
+    // An untrusted statement says nothing about the files.
     if (!is_good) return {};
     MU_ASSIGN(statement_, parse_statement(bundle_.payload, "statement"));
     std::error_code failed;
@@ -135,7 +135,7 @@ class Check {
     ++report_.files;
   }
 
-  // Closes a file of which all resources were seen.
+  // Closes a file once all its resources were checked.
   void end_of_file() {
     if (current_ && statement_.is_sharded && covered_ < current_->file_size()) {
       report_unsigned_bytes(covered_, current_->file_size());
@@ -144,7 +144,7 @@ class Check {
     covered_ = 0;
   }
 
-  // Shards must cover their file: what lies before, between or behind them can be anything.
+  // Shards must cover their file: bytes before, between or after them could be anything.
   void report_unsigned_bytes(u64 begin, u64 end) {
     log_.error(Scope::container, "signature-file",
                fmt::format("bytes {} to {} are in no shard, so they are not signed", begin, end),
@@ -156,7 +156,7 @@ class Check {
     log_.error(Scope::data, "signature-file", std::move(message), at_file(resource.name));
   }
 
-  // A signed file, or a folder on the way to it, that is a symbolic link.
+  // Reports a signed file, or a folder on its path, that is a symbolic link.
   void report_links(const std::string& name) {
     if (!is_folder_) return;
     for (std::size_t slash = name.find('/');; slash = name.find('/', slash + 1)) {
@@ -172,7 +172,7 @@ class Check {
     log_.error(Scope::container, "signature-link", "is a symbolic link; the signer followed none", at_file(name));
   }
 
-  // Files below the folder that no resource names. `below`: "" or a relative path that ends with '/'.
+  // Reports files below the folder that no resource names. `below`: "" or a relative path that ends with '/'.
   Status look_for_unsigned(const std::string& below, std::size_t depth) {
     if (depth > max_depth) return input_error("io-open", "has folders nested more than 64 deep", at_file(below));
     MU_ASSIGN(const DirectoryNames names,
@@ -194,8 +194,8 @@ class Check {
     return {};
   }
 
-  // Every loader follows a linked folder, so all in it must be signed. Only a folder that signed names go through is
-  // walked: links in circles end there.
+  // Loaders follow linked folders, so everything in them must be signed. Only a folder on the path of a signed name is
+  // walked, so circular links end there.
   Status look_in_linked_folder(const std::string& path, std::size_t depth) {
     const auto first_below = signed_.lower_bound(path + "/");
     const bool has_signed = first_below != signed_.end() && first_below->starts_with(path + "/");
@@ -217,7 +217,7 @@ class Check {
 
   void tell_unsigned(const std::string& path, const std::filesystem::path& full) {
     std::error_code failed;
-    // Shards have at least one byte, so an empty file has none.
+    // A shard has at least one byte, so an empty file has no shards.
     if (statement_.is_sharded && std::filesystem::file_size(full, failed) == 0 && !failed) return;
     log_.error(Scope::container, "signature-file-unsigned", "is not signed: it came after the signature",
                at_file(path));
@@ -231,7 +231,7 @@ class Check {
   Statement statement_;
   bool is_folder_ = false;
   std::set<std::string, std::less<>> signed_;
-  std::set<std::string, std::less<>> links_;  // that were reported
+  std::set<std::string, std::less<>> links_;  // already reported
   Catalog catalog_;
   std::shared_ptr<RandomAccessFile> current_;
   std::string current_name_;

@@ -21,7 +21,7 @@ namespace modelutils::signature {
 
 namespace {
 
-constexpr u64 max_trust_bytes = u64{4} << 20;  // more than every certificate of a system's own list
+constexpr u64 max_trust_bytes = u64{4} << 20;  // larger than a system's complete list of certificates
 
 template <auto release>
 struct Release {
@@ -55,7 +55,7 @@ Bio reader_of(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// The hash that goes with the curve, by the specification; nullptr for a key that signs otherwise.
+// Returns the hash that the specification pairs with the key's curve; nullptr for a key of another kind.
 const EVP_MD* hash_for(const EVP_PKEY* key) {
   if (EVP_PKEY_get_base_id(key) != EVP_PKEY_EC) return nullptr;
   char name[64] = {};
@@ -87,7 +87,7 @@ bool check_signature(EVP_PKEY* key, const Bundle& bundle, std::string_view whose
   return false;
 }
 
-// The fingerprint that signers write: SHA-256 of the key's PEM text.
+// Returns the key's fingerprint as signers write it: SHA-256 of its PEM text.
 std::string fingerprint(EVP_PKEY* key) {
   const Bio out(BIO_new(BIO_s_mem()));
   PEM_write_bio_PUBKEY(out.get(), key);
@@ -107,7 +107,7 @@ void tell_method(const Bundle& bundle, FindingLog& log) {
                   "its certificates are on the network (model_signing verify sigstore)");
 }
 
-// For an error of a chain: "CN=name".
+// Returns "CN=name" for an error in a chain.
 std::string subject_of(X509* certificate) {
   if (certificate == nullptr) return "certificate";
   const Bio out(BIO_new(BIO_s_mem()));
@@ -142,12 +142,12 @@ Result<Store> read_trusted(const std::string& path) {
   }
   ERR_clear_error();
   if (count == 0) return input_error("signature-trust", "has no certificate in PEM form", {}, {}, path);
-  // An intermediate that the user names is trusted as it is.
+  // An intermediate that the user names is trusted without its root.
   X509_STORE_set_flags(store.get(), X509_V_FLAG_PARTIAL_CHAIN);
   return store;
 }
 
-// By its own extensions: digital signatures, or signing of code.
+// True if the certificate's own extensions allow digital signatures or code signing.
 bool may_sign(X509* certificate) {
   const bool has_usage = (X509_get_extension_flags(certificate) & EXFLAG_KUSAGE) != 0;
   if (has_usage && (X509_get_key_usage(certificate) & KU_DIGITAL_SIGNATURE) != 0) return true;

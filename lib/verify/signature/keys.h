@@ -1,5 +1,4 @@
-// Was a bundle signed with the key, or under the certificate, that the user trusts? OpenSSL answers; nothing is asked
-// of the network.
+// Verifies a bundle's signature against a trusted key or certificate with OpenSSL. Never uses the network.
 #pragma once
 
 #include <string>
@@ -9,14 +8,14 @@
 
 namespace modelutils::signature {
 
-/// `path`: PEM of a public key on P-256, P-384 or P-521. Adds what is wrong: "signature-method" (the bundle was signed
-/// otherwise), "signature-key" (of another key), "signature-wrong". Errors: those of reading, "signature-trust" if the
-/// file has no such key. True if the signature is good.
+/// `path`: PEM file of a public key on P-256, P-384 or P-521. Returns true if the signature is valid; otherwise logs
+/// "signature-method" (the bundle uses another method), "signature-key" (another key signed) or "signature-wrong".
+/// Errors: those of reading, "signature-trust" if the file has no such key.
 Result<bool> check_with_key(const Bundle& bundle, const std::string& path, FindingLog& log);
 
-/// `path`: PEM of the certificates that are trusted (roots, or the intermediate that is meant). The leaf must be valid
-/// today and made for signing. Adds what is wrong: "signature-method", "signature-certificate", "signature-wrong".
-/// Errors: those of reading, "signature-trust". True if chain and signature are good.
+/// `path`: PEM file of the trusted certificates (roots, or a specific intermediate). The leaf must be valid today and
+/// allowed to sign. Returns true if chain and signature are valid; otherwise logs "signature-method",
+/// "signature-certificate" or "signature-wrong". Errors: those of reading, "signature-trust".
 Result<bool> check_with_certificate(const Bundle& bundle, const std::string& path, FindingLog& log);
 
 }  // namespace modelutils::signature

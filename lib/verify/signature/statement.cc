@@ -19,7 +19,7 @@ tl::unexpected<Error> refuse_statement(std::string_view field, std::string messa
   return input_error("signature-statement", std::move(message), fmt::format("field '{}'", field));
 }
 
-// A relative path with no part that is empty, "." or "..": what OMS calls canonical.
+// True for a relative path without empty, "." or ".." parts: OMS's canonical form.
 bool is_canonical(std::string_view path) {
   if (path.empty() || path.find('\0') != std::string_view::npos) return false;
   while (true) {
