@@ -10,8 +10,8 @@ namespace modelutils {
 
 namespace {
 
-// Of the Hub's list of licences (huggingface.co/docs/hub/repositories-licenses) those that SPDX has under the same name
-// in another case.
+// Licences in the Hub's list (huggingface.co/docs/hub/repositories-licenses) whose SPDX identifier differs in case
+// only.
 constexpr std::array<std::string_view, 34> known_licenses = {"Apache-2.0",
                                                              "MIT",
                                                              "BSD-2-Clause",

@@ -46,7 +46,7 @@ class CycloneDxForm : public VerifyForm {
     out.end_object();
     out.end_object();
     std::string text = out.text();
-    text.pop_back();  // the object goes on
+    text.pop_back();  // remove the brace: the object continues
     return text + ",\"components\":[\n";
   }
 

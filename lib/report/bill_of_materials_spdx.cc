@@ -24,7 +24,7 @@ std::string created() {
   return std::string(text, size);
 }
 
-// Every element is written as it comes; the document, which lists them, is the last.
+// Every element is written as it arrives. The document element, which lists them, comes last.
 class SpdxForm : public VerifyForm {
  public:
   std::string add(const VerifyReport& report) override {

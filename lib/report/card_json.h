@@ -1,4 +1,4 @@
-// What a model is, and its network as a grid, as JSON.
+// A model's summary, and its network as a grid, as JSON.
 #pragma once
 
 #include <span>
@@ -15,10 +15,10 @@ struct Card {
   std::string_view format;  ///< "gguf", "safetensors", "mlx"
   const ModelFacts& facts;
   std::string_view kind;                ///< Listing::kind
-  std::span<const GridTensor> tensors;  ///< each with its type
+  std::span<const GridTensor> tensors;  ///< with their types as text
 };
 
-/// One object, "card/1" (docs/json.md).
+/// Writes one object, "card/1" (docs/json.md).
 void write_card_json(json::Writer& json, const Card& card);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// What pt2st did, for scripts (pt2st/1, docs/json.md) and for people.
+// The report of pt2st, for scripts (pt2st/1, docs/json.md) and for people.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace modelutils {
 
 std::string checkpoint_json(const to_safetensors::CheckpointReport& report);
-/// `all`: each tensor, too.
+/// `all`: list every tensor as well.
 std::string checkpoint_text(const to_safetensors::CheckpointReport& report, bool all);
 
 }  // namespace modelutils

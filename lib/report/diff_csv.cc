@@ -30,7 +30,7 @@ class DiffCsv {
     out_ << fmt::format("{},{},{},{},{},{}\n", section, change, csv_field(name), csv_field(a), csv_field(b), numbers);
   }
 
-  // Scalars and strings as they are; of arrays what of them changed.
+  // Returns scalars and strings verbatim, and for arrays the changed part.
   static Result<std::string> value_of(const ListedKey& key) {
     if (const auto* text = std::get_if<std::string_view>(&key.value)) return std::string(*text);
     return key_value_text(key);

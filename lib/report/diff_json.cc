@@ -7,7 +7,7 @@ namespace modelutils {
 
 namespace {
 
-// Longer arrays are told as their length: the ranges say what differs.
+// Longer arrays are written as their length; the ranges show the differences.
 constexpr u64 most_elements = 1024;
 
 class DiffJson {

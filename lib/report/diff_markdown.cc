@@ -30,7 +30,7 @@ class DiffMarkdown {
   }
 
  private:
-  // Raw text as the inside of a cell or a heading.
+  // Formats raw text for the inside of a cell or a heading.
   static std::string cell(std::string_view text) { return markdown(escape(text)); }
 
   static std::string markdown(std::string_view printable) { return markdown_text(printable, "\\|`*_[~"); }

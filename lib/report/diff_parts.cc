@@ -132,7 +132,7 @@ void TensorGroups::add(std::string_view name, std::string text) {
   const std::optional<LayerName> layer = parse_layer_name(name);
   Group group{
       layer ? std::string(layer->prefix) : std::string(), std::string(layer ? layer->role : name), std::move(text), {}};
-  // NUL keeps the parts apart, whatever a file has in its names.
+  // Separates the parts by NUL so that keys stay unambiguous for any name in a file.
   const std::string key = group.prefix + '\0' + group.role + '\0' + group.text + (layer ? "\1" : "\2");
   const auto [place, is_new] = places_.try_emplace(key, groups_.size());
   if (is_new) groups_.push_back(std::move(group));

@@ -41,7 +41,7 @@ class DiffText {
     write_wrapped(what, name.size() + 1, 2);
   }
 
-  // What follows on a line, broken where the terminal ends; the lines after the first are indented.
+  // Writes the rest of a line, broken at the terminal's width; lines after the first are indented.
   void write_wrapped(std::string_view text, std::size_t column, std::size_t indent) {
     std::string lines;
     if (options_.width == 0) {
@@ -129,7 +129,7 @@ class DiffText {
     for (const TensorGroup& group : added.groups()) line('+', group.name, group.text);
   }
 
-  // A grid of the roles in which anything changed.
+  // Writes a grid of the roles in which anything changed.
   void write_types() {
     const TensorChanges& tensors = diff_.tensors;
     if (tensors.retyped == 0) return;
@@ -201,8 +201,8 @@ class DiffText {
     }
   }
 
-  // All layers, running on over as few lines as it takes: neighbours of the same error as a range, and a prefix only
-  // where it changes.
+  // Writes all layers on as few lines as possible. Neighbours with the same error form a range, and the prefix is
+  // written only when it changes.
   void write_layers() {
     const std::size_t width = options_.width == 0 ? 120 : std::max<std::size_t>(options_.width, 40);
     const std::vector<ValueTotal> layers = totals_by_layer(diff_);

@@ -35,7 +35,7 @@ Result<ValueSource> readable(ListingSource& source, const std::string& path, con
                      at_tensor(name), {}, path);
 }
 
-// "NAME", or "NAME[SLICE]" where no tensor is called so.
+// Finds the tensor "NAME", or the slice "NAME[SLICE]" if no tensor has the whole text as its name.
 Result<WantedTensor> wanted(ListingSource& source, const std::string& path, const std::string& text) {
   const std::optional<SlicedName> sliced = sliced_name(text);
   if (!sliced || source.values_of(text)) {
@@ -47,7 +47,7 @@ Result<WantedTensor> wanted(ListingSource& source, const std::string& path, cons
   return WantedTensor{std::move(tensor), std::move(slice)};
 }
 
-// Those of every file and those of the model's architecture.
+// Prints the keys known for every file and for the model's architecture.
 void dump_known_keys(TextOutput& out, const Listing& listing) {
   if (listing.format != Listing::Format::gguf) return;
   for (const arch::KeyGroup& group : arch::key_groups()) {
@@ -86,7 +86,7 @@ Status dump_statistics(TextOutput& out, ListingSource& source, const Listing& li
 
 Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request) {
   if (request.value) return dump_value(out, source, path, request);
-  // Where several models are shown, each must say which it is.
+  // If several models are shown, each must be identified.
   const std::string shown_path = request.options.several ? path : std::string();
   if (request.values) {
     MU_ASSIGN(const WantedTensor tensor, wanted(source, path, *request.values));

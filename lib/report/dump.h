@@ -1,4 +1,4 @@
-// Everything that the dumpers print, by one call.
+// All output of the dumpers, through one call.
 #pragma once
 
 #include <functional>
@@ -12,47 +12,48 @@
 
 namespace modelutils {
 
-/// Reads what a model says of its tokenizer.
+/// Reads the keys of a model's tokenizer.
 using TokenizerKeys = std::function<Result<tokenizer::EncodeKeys>()>;
 
-/// What a dumper is asked for. At most one of `value`, `values`, `statistics`, `names`; without them the listing in its
-/// form. `json` goes with all but `value` and `names`.
+/// The output requested from a dumper. At most one of `value`, `values`, `statistics`, `names` is set; without them the
+/// listing is written in its form. `json` combines with all but `value` and `names`.
 struct DumpRequest {
   enum class Names : u8 { none, keys, known_keys, tensors };
 
   ListingRequest select;
   ListingOptions options;
-  const ListingForm* form = nullptr;  ///< of listing_forms(); nothing: text, or JSON
+  const ListingForm* form = nullptr;  ///< one of listing_forms(); nullptr: text, or JSON
   bool json = false;
-  bool csv = false;                   ///< of statistics
-  std::optional<std::string> value;   ///< of this key
-  std::optional<std::string> values;  ///< of this tensor
-  std::optional<u64> count;           ///< at most so many of them
-  bool raw = false;                   ///< as stored
+  bool csv = false;                   ///< write statistics as CSV
+  std::optional<std::string> value;   ///< print the value of this key
+  std::optional<std::string> values;  ///< print the values of this tensor
+  std::optional<u64> count;           ///< print at most this many values
+  bool raw = false;                   ///< print the values as stored
   bool statistics = false;
-  std::optional<memory::FitRequest> fit;  ///< whether it fits, instead of a listing: dump_fit()
+  std::optional<memory::FitRequest> fit;  ///< report whether the model fits instead of listing it: dump_fit()
   bool fit_layers = false;
-  std::optional<TokenRequest> tokens;   ///< tokens, instead of a listing: dump_tokens()
-  std::optional<PromptRequest> prompt;  ///< a prompt, instead of a listing: dump_prompt(); with `tokens`, its tokens
-  std::string template_name;            ///< that makes the prompt
+  std::optional<TokenRequest> tokens;   ///< print tokens instead of a listing: dump_tokens()
+  std::optional<PromptRequest> prompt;  ///< print a prompt instead of a listing: dump_prompt(); with `tokens`, its
+                                        ///< tokens
+  std::string template_name;            ///< name of the chat template for the prompt
   Names names = Names::none;
 };
 
 /// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
 Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request);
 
-/// "io-pipe": statistics of a model on standard input that is a pipe.
+/// "io-pipe": statistics were requested for a model on a standard input that is a pipe.
 Error statistics_of_pipe();
 
-/// The same for whether it fits.
+/// Prints whether the model fits.
 void dump_fit(TextOutput& out, const memory::FitReport& report, const std::string& path, const DumpRequest& request);
 
-/// A prompt as it is; for a terminal escaped. Errors: those of rendered_prompt(); with `request.tokens`, those of
-/// `keys` and of write_tokens().
+/// Prints a prompt verbatim; escaped for a terminal. Errors: those of rendered_prompt(); with `request.tokens`, those
+/// of `keys` and of write_tokens().
 Status dump_prompt(TextOutput& out, const ChatSource& chat, const TokenizerKeys& keys, const std::string& path,
                    const DumpRequest& request);
 
-/// The same for tokens. Errors: those of write_tokens().
+/// Prints tokens. Errors: those of write_tokens().
 Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// What model-diff --extract-lora found, for scripts (extract-lora/1, docs/json.md) and for people.
+// The report of model-diff --extract-lora, for scripts (extract-lora/1, docs/json.md) and for people.
 #pragma once
 
 #include <string>

@@ -12,7 +12,7 @@ constexpr unsigned char page_bytes[] = {
 #include "findings_page.inc"  // docs/findings.md, written by embed.cmake
 };
 
-// "[text](place)" as "text"; `is_plain`: also without backticks and asterisks.
+// Replaces "[text](place)" by "text"; `is_plain`: also removes backticks and asterisks.
 std::string without_links(std::string_view markdown, bool is_plain) {
   std::string text;
   for (std::size_t i = 0; i < markdown.size(); ++i) {

@@ -1,4 +1,4 @@
-// The pages of docs/findings.md, compiled in: what a finding means, how it happens, what to do.
+// The pages of docs/findings.md, compiled in: meaning, cause and remedy of each finding.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,17 @@
 
 namespace modelutils {
 
-/// The Markdown under the heading of a code, links to other pages as their text; nothing for a code that has none.
+/// Returns the Markdown under the heading of a code, with links to other pages replaced by their text; nullopt if the
+/// code has no page.
 std::optional<std::string> page_of_finding(std::string_view code);
 
-/// The page as text for people, under the code. Error (kind no_match) "verify-unknown-code".
+/// Returns the page as plain text under the code. Error (kind no_match): "verify-unknown-code".
 Result<std::string> explained_finding(const std::string& code);
 
-/// Without marks of code and links.
+/// Removes code marks and links.
 std::string plain_text(std::string_view markdown);
 
-/// Up to the first full stop that ends a sentence.
+/// Returns the text up to the first full stop that ends a sentence.
 std::string first_sentence(std::string_view text);
 
 }  // namespace modelutils

@@ -41,7 +41,7 @@ class FitJson {
     }
   }
 
-  // What is known of known architectures only.
+  // Writes a value that exists only for known architectures.
   void known(std::string_view name, u64 value) {
     optional(name, report_.is_known ? std::optional<u64>(value) : std::nullopt);
   }

@@ -128,7 +128,7 @@ class FitText {
         options_.width);
   }
 
-  // Which GPU has what.
+  // Writes the memory use of each GPU.
   void write_gpus(const memory::Usage& usage, std::size_t indent) {
     for (std::size_t i = 0; i < usage.gpus.size(); ++i) {
       const memory::GpuShare& gpu = usage.gpus[i];
@@ -145,7 +145,7 @@ class FitText {
     }
   }
 
-  // What the judgement hangs on.
+  // Warns if the model fits by the estimate but not at the upper end of its range.
   void write_doubt(const ContextFit& context) {
     if (context.fits_at_most || !report_.request.available.is_limited()) return;
     paragraph(
@@ -185,7 +185,7 @@ class FitText {
     }
   }
 
-  // Is the estimate so rough that its range belongs next to the sum?
+  // True if the estimate is so rough that its range should be shown next to the sum.
   static bool has_wide_range(const memory::ComputeSizes& compute) {
     return compute.gpu_range.most > memory::gpu_error.most || compute.host_range.most > memory::host_error.most;
   }
@@ -214,7 +214,7 @@ class FitText {
     write_table(out_, columns, sorted.size(), row, {options_.width, 2, true, style_});
   }
 
-  // Sentences end where a person reads comfortably, also in a file.
+  // Lines have a comfortable reading width, even in a file.
   std::size_t text_width() const { return options_.width == 0 ? 80 : std::min<std::size_t>(options_.width, 100); }
 
   void paragraph(const std::string& text, std::size_t indent) {
@@ -226,7 +226,7 @@ class FitText {
 
   void note(const std::string& text) { paragraph(text, 0); }
 
-  // It fits, and may still talk nonsense.
+  // Warns if a context exceeds the trained one: the model fits, but answers get worse.
   void warn_of_contexts() {
     for (const ContextFit& context : report_.contexts) {
       if (report_.trained_context.value_or(0) == 0 || context.run.context <= *report_.trained_context) continue;
@@ -236,7 +236,7 @@ class FitText {
     }
   }
 
-  // Where the estimate is rougher than with all layers on one GPU, by how much.
+  // Gives the error range of estimates that are rougher than with all layers on one GPU.
   void warn_of_estimates() {
     for (const ContextFit& context : report_.contexts) {
       const memory::ComputeSizes& compute = context.usage.compute;

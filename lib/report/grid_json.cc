@@ -9,12 +9,12 @@ namespace modelutils {
 
 namespace {
 
-using GridCells = std::map<std::size_t, std::string_view>;  // by place of the role
+using GridCells = std::map<std::size_t, std::string_view>;  // cell texts by role number
 
-// A stack of layers: for each layer its tensors, as places of their roles and texts.
+// A stack of layers. Each layer maps role numbers to cell texts.
 struct GridStack {
   std::string_view prefix;
-  std::vector<std::string_view> roles;  // in the order of their first tensor
+  std::vector<std::string_view> roles;  // in the order of their first tensors
   std::map<std::string_view, std::size_t> places;
   std::map<u32, GridCells> layers;
 };

@@ -8,8 +8,8 @@
 
 namespace modelutils {
 
-/// Writes both members. Layers that look alike share a row. Linear in the tensors: rows list only the cells that they
-/// have.
+/// Writes both members. Identical layers share a row. The output is linear in the number of tensors, because rows list
+/// only their existing cells.
 void write_grid_members(json::Writer& json, std::span<const GridTensor> tensors);
 
 }  // namespace modelutils

@@ -18,7 +18,7 @@ namespace {
 
 using quantize::ImportanceEntry;
 
-// "5, 17, 90" or, where there are more, "5, 17, 90 …".
+// Returns "5, 17, 90", or "5, 17, 90 …" if there are more.
 template <typename Items, typename Text>
 std::string first_of(const Items& items, std::size_t most, Text&& text_of) {
   std::string text;
@@ -49,7 +49,7 @@ std::string unused_text(const ImportanceEntry& entry) {
                      first_of(unused, most, [](u64 number) { return std::to_string(number); }));
 }
 
-// As people count: what is outside of all layers first, then layer by layer.
+// Sorts for people: entries outside all layers first, then by layer number.
 std::vector<std::size_t> ordered(const std::vector<ImportanceEntry>& entries) {
   std::vector<std::size_t> order(entries.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// What an importance matrix covers, for people and as JSON.
+// The coverage of an importance matrix, for people and as JSON.
 #pragma once
 
 #include "io/text_output.h"
@@ -8,11 +8,11 @@
 
 namespace modelutils {
 
-/// The lines "covers" and "never used" of a card.
+/// Writes the lines "covers" and "never used" of a card.
 void write_importance_facts(TextOutput& out, const ImportanceFacts& facts, const ListingOptions& options);
-/// A row for each tensor, in the order of layers.
+/// Writes a row for each tensor, in layer order.
 void write_importance_table(TextOutput& out, const ImportanceFacts& facts, const ListingOptions& options);
-/// The member "importance" (docs/json.md).
+/// Writes the member "importance" (docs/json.md).
 void write_importance_json(json::Writer& json, const ImportanceFacts& facts);
 
 }  // namespace modelutils

@@ -6,7 +6,7 @@ namespace modelutils {
 
 namespace {
 
-// Everything but arrays.
+// Writes any value except an array.
 void write_scalar(json::Writer& json, const ListedValue& value) {
   std::visit(
       [&](const auto& scalar) {
@@ -72,7 +72,7 @@ Status write_array_types(json::Writer& json, ListedArray listed) {
   json.key("array_types");
   json.begin_array();
   gguf::ArrayRef array = listed.array;
-  // gguf-py takes the types from the first elements: an empty array has none.
+  // gguf-py derives the types from the first elements, so an empty array has none.
   while (array.count != 0) {
     json.string(gguf::value_type_name(array.element_type));
     if (array.element_type != gguf::ValueType::array) break;

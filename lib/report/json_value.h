@@ -7,7 +7,7 @@
 
 namespace modelutils {
 
-/// Writes what it visits: inner arrays as arrays, the elements without the brackets of the outermost.
+/// Writes the visited elements: inner arrays as arrays, the outermost array without its brackets.
 class ArrayToJson : public gguf::ArrayVisitor {
  public:
   explicit ArrayToJson(json::Writer& json) : json_(json) {}
@@ -20,16 +20,17 @@ class ArrayToJson : public gguf::ArrayVisitor {
   json::Writer& json_;
 };
 
-/// The member "shape".
+/// Writes the member "shape".
 void write_shape(json::Writer& json, std::span<const u64> shape);
 
-/// A value; arrays with everything in them. A float32 is written as the double it is. Errors: those of reading.
+/// Writes a value; arrays in full. A float32 is written as its exact double. Errors: those of reading.
 Status write_json_value(json::Writer& json, const ListedValue& value);
 
-/// The member "array_types": element types from the outside in, as gguf-py's field.types. Errors: those of reading.
+/// Writes the member "array_types": element types from the outermost array inwards, as gguf-py's field.types. Errors:
+/// those of reading.
 Status write_array_types(json::Writer& json, ListedArray listed);
 
-/// An array of texts.
+/// Writes an array of texts.
 void write_texts(json::Writer& out, std::string_view name, std::span<const std::string> texts);
 
 }  // namespace modelutils

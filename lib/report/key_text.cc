@@ -21,7 +21,8 @@ std::string array_type_text(const gguf::ArrayRef& array) {
   return fmt::format("{}[{}]", short_type_name(array.element_type), thousands(array.count));
 }
 
-// Escaped text in quotes; it has no lone backslash, so a quote in it can be told from the end.
+// Returns escaped text in quotes. Escaping leaves no lone backslash, so a quote in the text cannot be mistaken for its
+// end.
 std::string quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -31,7 +32,7 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// Text as it is; for a terminal escaped, but with its line feeds.
+// Writes text verbatim; for a terminal escaped, except line feeds.
 void write_text(TextOutput& out, std::string_view text, bool for_terminal) {
   if (!for_terminal) {
     out << text << "\n";
@@ -45,7 +46,7 @@ void write_text(TextOutput& out, std::string_view text, bool for_terminal) {
   }
 }
 
-// One element per line: scalars and strings raw, inner arrays as JSON.
+// Writes one element per line: scalars and strings raw, inner arrays as JSON.
 class ElementLines : public gguf::ArrayVisitor {
  public:
   ElementLines(TextOutput& out, bool for_terminal)

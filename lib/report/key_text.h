@@ -8,15 +8,15 @@
 
 namespace modelutils {
 
-/// A scalar as text: shortest decimals, "true", strings escaped. Empty for arrays.
+/// Returns a scalar as text: shortest decimals, "true", strings escaped. Empty for arrays.
 std::string scalar_text(const ListedValue& value);
-/// "u32", "string[128,256]".
+/// Returns for example "u32" or "string[128,256]".
 std::string key_type_text(const ListedKey& key);
-/// The beginning of a value on one line, about `columns` wide: strings escaped, arrays as "[a, b, …]". Errors: those of
-/// reading.
+/// Returns the beginning of a value on one line, about `columns` wide: strings escaped, arrays as "[a, b, …]". Errors:
+/// those of reading.
 Result<std::string> preview(const ListedValue& value, std::size_t columns);
 
-/// The value as it is in the file (escaped if for_terminal), arrays one element per line, inner arrays as JSON; always
+/// Writes the value as stored (escaped if for_terminal), arrays with one element per line, inner arrays as JSON; always
 /// ends with a line feed. Errors: those of reading.
 Status write_value(TextOutput& out, const ListedValue& value, bool for_terminal);
 

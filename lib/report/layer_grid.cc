@@ -15,22 +15,22 @@ namespace modelutils {
 
 namespace {
 
-// A grid is layers × roles, so roles are bounded: no known network has half as many.
+// A grid has layers × roles cells, so the number of roles is bounded. No known network has half as many.
 constexpr std::size_t most_roles = 64;
 constexpr std::size_t most_role_columns = 16;
-// Wider lists of layers go on in the next line.
+// Longer lists of layers continue on the next line.
 constexpr std::size_t label_columns = 16;
 
-// What is in a cell. Equal cells look alike, and so do equal layers.
+// The content of a cell. Cells are equal if they look the same, and so are layers.
 struct Form {
   std::string_view text;
   Paint paint = Paint::plain;
 };
 
-// A stack of layers: all tensors whose names begin alike.
+// A stack of layers: all tensors whose names have the same prefix.
 struct Stack {
   std::string_view prefix;
-  std::vector<std::string_view> roles;  // in the order of their first tensor
+  std::vector<std::string_view> roles;  // in the order of their first tensors
   std::map<std::string_view, std::size_t> role_places;
   std::map<u32, std::map<std::size_t, Form>> layers;
 };
@@ -40,7 +40,7 @@ struct Network {
   std::vector<const GridTensor*> others;
 };
 
-// Layers that look alike, in the order of the first of each kind.
+// Groups layers that look the same, in the order of the first of each kind.
 struct LayerKind {
   const std::map<std::size_t, Form>* cells = nullptr;
   std::vector<u32> layers;
@@ -78,7 +78,7 @@ Network network_of(std::span<const GridTensor> tensors) {
 
 std::vector<LayerKind> kinds_of(const Stack& stack) {
   std::vector<LayerKind> kinds;
-  std::map<std::string, std::size_t> places;  // by all that can be seen of a layer
+  std::map<std::string, std::size_t> places;  // by everything visible in a layer
   for (const auto& [layer, cells] : stack.layers) {
     std::string look;
     for (const auto& [role, form] : cells) {
@@ -94,7 +94,7 @@ std::vector<LayerKind> kinds_of(const Stack& stack) {
   return kinds;
 }
 
-// "0–3, 6, 9–12,": lines of at most `label_columns`.
+// Splits "0–3, 6, 9–12," into lines of at most `label_columns`.
 std::vector<std::string> label_lines(const std::vector<u32>& layers) {
   std::vector<std::string> lines(1);
   for (std::size_t i = 0; i < layers.size();) {
@@ -112,7 +112,7 @@ std::vector<std::string> label_lines(const std::vector<u32>& layers) {
   return lines;
 }
 
-// A column's heading, one piece a line: "ffn_gate_exps.weight" -> ffn, gate, exps.
+// Splits a column's heading into one piece per line: "ffn_gate_exps.weight" -> ffn, gate, exps.
 std::vector<std::string> role_lines(std::string_view role) {
   constexpr std::string_view common = ".weight";
   if (role.ends_with(common) && role.size() > common.size()) role.remove_suffix(common.size());
@@ -163,8 +163,8 @@ class GridWriter {
       count_ = std::max(count_, count_text_of(kind).size());
       for (const auto& [role, form] : *kind.cells) widths[role] = std::max(widths[role], display_width(form.text));
     }
-    if (count_ > 0) ++count_;  // the blank before it
-    // Too many columns for the terminal: one band of them below the other.
+    if (count_ > 0) ++count_;  // room for the separating blank
+    // If the columns exceed the terminal's width, writes several bands of them, one below the other.
     for (std::size_t begin = 0; begin < stack.roles.size();) {
       std::size_t end = begin;
       std::size_t used = 2 + label_ + count_;
@@ -192,7 +192,7 @@ class GridWriter {
     for (std::size_t row = 0; row < lines; ++row) {
       std::string line(2 + label_ + count_, ' ');
       for (std::size_t i = begin; i < end; ++i) {
-        // The pieces of a name stand on the last lines, next to the grid.
+        // Aligns the pieces of a name with the bottom, next to the grid.
         const std::size_t above = lines - titles[i].size();
         const std::string text = row < above ? std::string{} : titles[i][row - above];
         line += ' ' + style_(Paint::label, text);
@@ -247,8 +247,8 @@ class GridWriter {
   const GridOptions& options_;
   TextOutput& out_;
   const Style& style_;
-  std::size_t label_ = 1;  // columns of the layers' numbers
-  std::size_t count_ = 0;  // and of how many they are
+  std::size_t label_ = 1;  // width of the layer numbers
+  std::size_t count_ = 0;  // width of the layer counts
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A network as a grid: layer × role, something about the tensor in each cell; equal layers share a row.
+// Shows a network as a grid: layer × role, with a text about the tensor in each cell. Equal layers share a row.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@
 
 namespace modelutils {
 
-/// One tensor: where it belongs is taken from its name.
+/// One tensor; its name determines its cell.
 struct GridTensor {
   std::string_view name;  ///< raw text of the file
-  std::string text;       ///< of its cell, printable
+  std::string text;       ///< the text of its cell, printable
   Paint paint = Paint::plain;
 };
 
@@ -24,11 +24,12 @@ struct GridOptions {
   Style style{false};
 };
 
-/// The tensors of a listing, each with its type; a packed weight with its form, and without its parts.
+/// Returns the tensors of a listing with their types. Packed weights have their packing as type; their scales and
+/// biases are omitted.
 std::vector<GridTensor> grid_tensors(const Listing& listing);
 
-/// Writes one grid for each stack of layers, and the tensors outside of them as a list. What is printed is bounded by
-/// the layers that look different.
+/// Writes one grid per stack of layers, and a list of the tensors outside all layers. The size of the output is bounded
+/// by the number of distinct layers.
 void write_layer_grid(TextOutput& out, std::span<const GridTensor> tensors, const GridOptions& options);
 
 }  // namespace modelutils

@@ -9,7 +9,7 @@ std::optional<LayerName> parse_layer_name(std::string_view name) {
     const std::size_t end = name.find('.', begin);
     if (end == std::string_view::npos) return std::nullopt;
     const std::string_view digits = name.substr(begin, end - begin);
-    constexpr std::size_t most_digits = 9;  // what a u32 surely holds
+    constexpr std::size_t most_digits = 9;  // always fits in a u32
     if (!digits.empty() && digits.size() <= most_digits && digits.find_first_not_of("0123456789") == digits.npos &&
         begin > 1 && end + 1 < name.size()) {
       u32 layer = 0;

@@ -1,4 +1,4 @@
-// "blk.12.attn_q.weight": which layer of which stack, and what it does there.
+// Splits names such as "blk.12.attn_q.weight" into stack, layer and role.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@
 
 namespace modelutils {
 
-/// A tensor's name taken apart at its first component that is a number. Views into the name.
+/// A tensor name split at its first numeric component. Views into the name.
 struct LayerName {
   std::string_view prefix;  ///< "blk", "v.blk", "model.layers"
   u32 layer = 0;
   std::string_view role;  ///< "attn_q.weight"; never empty
 };
 
-/// Nothing for names without a number between dots.
+/// Returns nullopt for names without a number between dots.
 std::optional<LayerName> parse_layer_name(std::string_view name);
 
-/// Numbers layers in the order in which they are first met.
+/// Numbers layers in order of first appearance.
 class LayerIndex {
  public:
   std::size_t find_or_add(std::string_view prefix, u32 layer);

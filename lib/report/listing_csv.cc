@@ -13,7 +13,7 @@ void append_if_any(std::string& line, std::optional<u64> number) {
   if (number) append_number(line, *number);
 }
 
-// Names of letters, digits, dots and the like, nearly all there are, need neither escapes nor quotes.
+// Nearly all names consist of letters, digits, dots and the like and need neither escapes nor quotes.
 void append_field(std::string& line, std::string_view text) {
   const auto is_plain = [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '.' || c == '_' ||

@@ -42,7 +42,7 @@ std::span<const ListingForm> listing_forms() {
 }
 
 Status write_data_offset(TextOutput& out, const Listing& listing, const ListingOptions&) {
-  // Where the header breaks off there is no answer; the error says why.
+  // A truncated header has no data offset; the error reports that.
   if (const auto offset = listing.files[listing.named_file].data_offset) out << fmt::format("{}\n", *offset);
   return {};
 }

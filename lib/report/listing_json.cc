@@ -15,7 +15,7 @@ void number_or_null(json::Writer& json, std::string_view name, std::optional<u64
   value ? json.number(*value) : json.null();
 }
 
-// A name; of a GGUF type that is not known its number.
+// Writes the type's name, or the number of an unknown GGUF type.
 void write_type(json::Writer& json, const Listing& listing, const ListedTensor& tensor) {
   json.key("type");
   u64 number = 0;
@@ -28,7 +28,7 @@ void write_type(json::Writer& json, const Listing& listing, const ListedTensor& 
   }
 }
 
-// Of LoRA adapters: what they change.
+// Writes the targets of a LoRA adapter.
 void write_adapter(json::Writer& json, const Listing& listing) {
   const std::optional<AdapterFacts>& adapter = listing.facts.adapter;
   if (!adapter) return;

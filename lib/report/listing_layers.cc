@@ -11,13 +11,13 @@ namespace {
 GridTensor grid_tensor(const Listing& listing, const ListedTensor& tensor) {
   if (tensor.module == ListedTensor::no_module) return {tensor.name, escape(tensor.type_name), type_paint(tensor.type)};
   const ListedModule& module = listing.modules[tensor.module];
-  const bool has_one_form = module.mode != "affine";  // of the FP modes bits and group size are fixed
+  const bool has_one_form = module.mode != "affine";  // the FP modes have fixed bits and group size
   return {tensor.name,
           has_one_form ? std::string(module.mode) : fmt::format("{}-bit/{}", module.bits, module.group_size),
           bits_paint(static_cast<double>(module.bits))};
 }
 
-// Of an adapter the matrices that it changes, with rank and scale.
+// Returns an adapter's target matrices with rank and scale.
 std::vector<GridTensor> grid_of_targets(const AdapterFacts& adapter) {
   std::vector<GridTensor> tensors;
   for (const AdapterTarget& target : adapter.targets) {

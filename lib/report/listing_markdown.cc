@@ -20,14 +20,15 @@ namespace {
 
 constexpr std::size_t most_value_columns = 120;
 
-// Tensors of one block, or all that belong to none.
+// The tensors of one block, or all tensors outside blocks.
 struct BlockOfTensors {
   std::string title;
   std::vector<const ListedTensor*> tensors;
   std::optional<u64> elements = 0;
 };
 
-// Printable text as the inside of a cell or a heading. Names keep their underscores: within words they mean nothing.
+// Formats printable text for the inside of a cell or a heading. Underscores within words have no meaning in Markdown,
+// so names keep them.
 std::string markdown(std::string_view text) {
   return markdown_text(text, "\\|`*[~");
 }
@@ -176,7 +177,7 @@ class MarkdownDump {
 
   const Listing& listing_;
   TextOutput& out_;
-  std::string line_;  // kept, so that its memory is
+  std::string line_;  // a member, so that its memory is reused
 };
 
 }  // namespace

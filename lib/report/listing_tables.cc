@@ -20,15 +20,16 @@ namespace modelutils {
 namespace {
 
 constexpr std::size_t min_value_columns = 24;
-constexpr std::size_t preview_columns = 100;  // where no terminal says how wide it is
-constexpr std::size_t min_name_columns = 36;  // layer and role of most names; other columns go first
+constexpr std::size_t preview_columns = 100;  // used if the terminal's width is unknown
+constexpr std::size_t min_name_columns = 36;  // enough for layer and role in most names; other columns are dropped
+                                              // first
 
 void set(Cell& cell, std::string text, Paint paint) {
   cell.text = std::move(text);
   cell.paint = paint;
 }
 
-// The cell's text, emptied, to append to: of what the row before had, its memory is left.
+// Returns the cell's text, emptied but with its memory kept from the previous row.
 std::string& begin(Cell& cell, Paint paint) {
   cell.text.clear();
   cell.paint = paint;
@@ -49,7 +50,7 @@ void append_or_unknown(Cell& cell, std::optional<u64> number, void (*append)(std
 }
 
 std::string module_form(const ListedModule& module) {
-  // Of the other forms the mode says it.
+  // In the other forms the mode determines the symmetry.
   const bool may_be_either = module.mode == "integers" && module.symmetric;
   const std::string_view zeros = !may_be_either ? "" : *module.symmetric ? ", symmetric" : ", asymmetric";
   if (module.group_size > 0) {
@@ -64,7 +65,7 @@ Paint module_paint(const ListedModule& module) {
   return module.quantized ? Paint::bad : type_paint(module.type);
 }
 
-// What is outside of all layers first, then layer by layer, each by name.
+// Sort key: names outside all layers first, then by layer, then by name.
 auto people_order(std::string_view name) {
   const std::optional<LayerName> layer = parse_layer_name(name);
   return std::tuple(layer ? layer->prefix : std::string_view{}, layer ? layer->layer : 0U, layer ? layer->role : name);
@@ -110,7 +111,7 @@ void ListingTables::write_files() {
               listing_.files.size(), row, {options_.width, 2, true, style_});
 }
 
-// Columns that the key table leaves for values.
+// Returns the width that the key table leaves for values.
 std::size_t ListingTables::value_columns() const {
   if (options_.width == 0) return preview_columns;
   std::size_t key_columns = 0;
@@ -128,7 +129,7 @@ Status ListingTables::write_keys() {
   if (listing_.keys.empty()) return {};
   const std::size_t budget = value_columns();
   Status status;
-  std::vector<std::string> values;  // arrays are read once, in the order of the file
+  std::vector<std::string> values;  // each array is read once, in file order
   values.reserve(listing_.keys.size());
   for (const ListedKey& key : listing_.keys) {
     Result<std::string> value = preview(key.value, budget);

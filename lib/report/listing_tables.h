@@ -8,15 +8,15 @@ namespace modelutils {
 
 class ListingTables {
  public:
-  /// Writes an empty line before a heading, but not before the first thing that is written.
+  /// Writes an empty line before each heading, except before the first output.
   ListingTables(TextOutput& out, const Listing& listing, const ListingOptions& options, bool& wrote);
 
   void write_files();
-  /// Errors: those of reading arrays; the table is written all the same.
+  /// Errors: those of reading arrays. The table is written even if reading fails.
   Status write_keys();
   void write_modules();
   void write_tensors();
-  /// Was the value of a key cut?
+  /// True if a key's value was cut.
   bool shortened() const { return shortened_; }
 
  private:

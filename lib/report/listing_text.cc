@@ -37,7 +37,7 @@ class TextDump {
       tables.write_modules();
       return {};
     }
-    if (!listing_.has_counts) return {};  // the header breaks off before keys and tensors
+    if (!listing_.has_counts) return {};  // the header is truncated before the counts of keys and tensors
     if (!only_some && listing_.is_split()) tables.write_files();
     const bool is_legacy = listing_.importance && listing_.importance->matrix->is_legacy();
     const bool has_keys = listing_.key_count > 0 || listing_.format == Listing::Format::gguf;
@@ -77,7 +77,7 @@ class TextDump {
                                      : fmt::format("{}–{}", thousands(range->low), thousands(range->high));
   }
 
-  // One line, or two where the terminal is narrow.
+  // Writes a note on one line, or on two if the terminal is narrow.
   void note(std::string_view one, std::string_view two) {
     const bool fits = options_.width == 0 || options_.width > display_width(one) + 1 + display_width(two);
     out_ << "\n" << faint(std::string(one));
@@ -165,7 +165,7 @@ class TextDump {
     fact("template", facts);
   }
 
-  // What a person looks for in a language model, and the file does not have.
+  // Notes facts that a reader expects of a language model and that the file lacks.
   void write_gaps() {
     const bool is_whole = listing_.format == Listing::Format::gguf && listing_.has_counts && !listing_.part;
     if (!is_whole || !facts_.companion.empty() || !facts_.cache) return;
@@ -184,7 +184,7 @@ class TextDump {
     fact("not stated", gaps);
   }
 
-  // What llama.cpp keeps for each token, in the layers that keep all of them.
+  // Returns the cache size per token, for the layers that cache every token.
   std::string cache_text() const {
     if (!facts_.cache || facts_.cache->bytes_per_token == 0) return {};
     return fmt::format("KV cache {} per token (F16)", byte_text(facts_.cache->bytes_per_token));
@@ -207,7 +207,7 @@ class TextDump {
     }
     if (!sizes.empty()) fact("recurrent", sizes);
   }
-  // "yarn × 40 from 4,096"; nothing without scaling.
+  // Returns for example "yarn × 40 from 4,096"; empty without scaling.
   std::string rope_scaling_text() const {
     if (facts_.rope_scaling.empty() || facts_.rope_scaling == "none") return {};
     std::string text = escape(facts_.rope_scaling, 32);
@@ -228,7 +228,7 @@ class TextDump {
               : ""});
   }
 
-  // "Q4_K 90.1% (24) · F32 9.9% (8)", the largest first.
+  // Writes for example "Q4_K 90.1% (24) · F32 9.9% (8)", the largest first.
   void write_quantisation(const std::vector<TypeTotal>& totals, std::string_view label) {
     std::vector<const TypeTotal*> types;
     for (const TypeTotal& total : totals) types.push_back(&total);
@@ -253,7 +253,7 @@ class TextDump {
     fact(label, facts);
   }
 
-  // A form of MLX has no type; its bits are what a weight takes, scales and biases included.
+  // An MLX form has no tensor type, so use its bits per weight, including scales and biases.
   static Paint paint_of(const TypeTotal& total) {
     if (total.type || !total.bytes || total.parameters.value_or(0) == 0) return type_paint(total.type);
     return bits_paint(8.0 * static_cast<double>(*total.bytes) / static_cast<double>(*total.parameters));
@@ -261,7 +261,7 @@ class TextDump {
 
   void write_layout() {
     if (listing_.files.empty()) return;
-    if (listing_.importance && listing_.importance->matrix->is_legacy()) return;  // one entry after another
+    if (listing_.importance && listing_.importance->matrix->is_legacy()) return;  // the legacy format has no layout
     const ListedFile& first = listing_.files.front();
     std::vector<std::string> facts;
     if (!first.data_offset) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t preview_columns = 60;
 
-// What the file has of an array, whatever of it a line shows.
+// Returns a checksum over the whole array, of which a line shows only a part.
 Result<std::string> digest_of(const ListedArray& array) {
   constexpr u64 piece = 256 * 1024;
   Xxh3Stream hash;
@@ -26,7 +26,7 @@ Result<std::string> digest_of(const ListedArray& array) {
   return hex(std::as_bytes(std::span(digest))).substr(0, 16);
 }
 
-// A chat template changes by its lines.
+// Writes a template line by line, so that a diff shows the changed lines.
 void write_lines(TextOutput& out, std::string_view text) {
   while (true) {
     const std::size_t end = text.find('\n');

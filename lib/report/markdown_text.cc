@@ -14,7 +14,7 @@ bool ends_with_www(std::string_view text) {
   return text.size() >= 3 && std::ranges::all_of(text.substr(text.size() - 3), [](char c) { return (c | 32) == 'w'; });
 }
 
-// Would GitHub make a link of this place: www.x, https://x, a@b, @name, #12?
+// True if GitHub would create a link at this position: www.x, https://x, a@b, @name, #12.
 bool is_in_link(std::string_view before, std::string_view from) {
   const auto next = [&](std::size_t i) { return i < from.size() ? from[i] : ' '; };
   switch (from.front()) {
@@ -28,7 +28,7 @@ bool is_in_link(std::string_view before, std::string_view from) {
 
 }  // namespace
 
-// Some readers look for links in the text that is left when escapes and entities are replaced: only a comment parts it.
+// Some renderers look for links after they have replaced escapes and entities. Only a comment breaks up such text.
 std::string markdown_text(std::string_view printable, std::string_view marks) {
   constexpr std::string_view nothing = "<!-- -->";
   std::string out;

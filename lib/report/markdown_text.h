@@ -1,4 +1,4 @@
-// Texts of files in Markdown, as GitHub reads it.
+// Escapes texts from files for GitHub's Markdown.
 #pragma once
 
 #include <string>
@@ -6,8 +6,9 @@
 
 namespace modelutils {
 
-/// Printable text (base/escape.h) so that it reads the same in a cell, a heading or a line: no HTML, and no links, also
-/// none that GitHub makes by itself of addresses, names and numbers. `marks`: what gets a backslash.
+/// Escapes printable text (base/escape.h) so that it displays verbatim in a cell, a heading or a line: no HTML and no
+/// links, including those that GitHub creates from addresses, names and numbers. `marks`: characters to escape with a
+/// backslash.
 std::string markdown_text(std::string_view printable, std::string_view marks = "\\|`*_[]#~");
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Names of JSON members made of names in a file.
+// Makes names from a file usable as JSON member names.
 #pragma once
 
 #include <deque>
@@ -10,18 +10,17 @@
 
 namespace modelutils {
 
-/// Member names must differ, whatever a file holds. Names that are not UTF-8, and second occurrences, get another one:
-/// U+FFFD for each bad byte, "NAME#2".
+/// Makes member names unique and valid UTF-8. An invalid byte becomes U+FFFD; a repeated name becomes "NAME#2".
 class MemberNames {
  public:
-  /// The name to use, which lives as long as this object and `text`; `altered` if it is not the text itself.
+  /// Returns the name to use, valid as long as this object and `text`. Sets `altered` if it differs from the text.
   std::string_view claim(std::string_view text, bool& altered);
 
  private:
   std::string_view keep(std::string text) { return kept_.emplace_back(std::move(text)); }
 
   NameIndex names_;
-  std::vector<u64> uses_;  // by number of the name
+  std::vector<u64> uses_;  // uses of each name, by its number
   std::deque<std::string> kept_;
 };
 

@@ -1,5 +1,5 @@
-// What changed between two models, in each form in which model-diff prints it. Sections without a difference are
-// silent; whatever comes from a file is escaped.
+// The differences between two models in the output forms of model-diff. Sections without a difference are omitted; all
+// text from files is escaped.
 #pragma once
 
 #include "compare/compare.h"
@@ -11,18 +11,18 @@ namespace modelutils {
 struct DiffOptions {
   Style style{false};
   std::size_t width = 0;  ///< columns of the terminal; 0: not limited
-  u64 top = 10;           ///< so many tensors with the largest errors are listed
+  u64 top = 10;           ///< number of listed tensors, those with the largest errors
 };
 
-/// For people; nothing at all for equal models. Errors: those of reading keys.
+/// Writes text for people; nothing if the models are equal. Errors: those of reading keys.
 Status write_diff_text(TextOutput& out, const ModelDiff& diff, const DiffOptions& options);
-/// One line: that and in what they differ; nothing for equal models.
+/// Writes one line that summarises the differences; nothing if the models are equal.
 void write_diff_brief(TextOutput& out, const ModelDiff& diff);
-/// One object on one line ("model-diff/1", docs/json.md). Errors: those of reading keys.
+/// Writes one object on one line ("model-diff/1", docs/json.md). Errors: those of reading keys.
 Status write_diff_json(TextOutput& out, const ModelDiff& diff);
-/// A heading and a row for each difference (docs/json.md, "model-diff/1"). Errors: those of reading keys.
+/// Writes a heading and a row for each difference (docs/json.md, "model-diff/1"). Errors: those of reading keys.
 Status write_diff_csv(TextOutput& out, const ModelDiff& diff);
-/// A heading and a table for each section; nothing for equal models. Errors: those of reading keys.
+/// Writes a heading and a table for each section; nothing if the models are equal. Errors: those of reading keys.
 Status write_diff_markdown(TextOutput& out, const ModelDiff& diff, const DiffOptions& options);
 
 }  // namespace modelutils

@@ -32,7 +32,7 @@ class Prompt {
   }
 
  private:
-  // Offsets are those in the file; where the template is not a part of it as it stands, lines and columns have to do.
+  // Converts an error's offset to the file's. If the template is not stored verbatim, only lines and columns remain.
   tl::unexpected<Error> of_template(Error error) const {
     if (error.offset) error.offset = chat_.offset ? std::optional<u64>(*chat_.offset + *error.offset) : std::nullopt;
     if (!chat_.where.empty()) error.where = error.where.empty() ? chat_.where : chat_.where + ": " + error.where;
@@ -50,7 +50,7 @@ class Prompt {
     return documents_.back()->root;
   }
 
-  // The first of a name counts: what is said on the command line comes before what the file says.
+  // The first definition of a name counts, so the command line takes precedence over the file.
   Status add_variables() {
     for (const auto& [name, text] : wanted_.variables) {
       const auto value = parse(text, "--set");

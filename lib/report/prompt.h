@@ -1,4 +1,4 @@
-// The prompt that a model's chat template makes of a conversation.
+// Renders a conversation with a model's chat template.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace modelutils {
 
-/// JSON texts may have 64 MiB.
+/// Largest accepted JSON text: 64 MiB.
 constexpr std::size_t max_conversation_bytes = std::size_t{64} << 20;
 
-/// A JSON text and what messages call it.
+/// A JSON text and its name in messages.
 struct NamedJson {
   std::string name;
   std::string text;
@@ -27,15 +27,15 @@ struct PromptRequest {
   bool no_generation_prompt = false;
 };
 
-/// Three messages of two roles.
+/// A conversation of three messages with two roles.
 NamedJson example_conversation();
 
-/// The prompt, byte for byte as transformers renders it; the clock of the template is report_time(). What `wanted` says
-/// by name comes before what the messages' object says. Errors: "template-messages", those of JSON, of jinja::parse()
-/// and jinja::render().
+/// Returns the prompt, byte for byte as transformers renders it; the template's clock is report_time(). Variables in
+/// `wanted` take precedence over members of the messages object. Errors: "template-messages", those of JSON, of
+/// jinja::parse() and jinja::render().
 Result<std::string> rendered_prompt(const ChatSource& chat, const PromptRequest& wanted);
 
-/// "template-messages" for a text of more than max_conversation_bytes.
+/// Returns "template-messages" for a text of more than max_conversation_bytes.
 tl::unexpected<Error> too_long_conversation(const std::string& name);
 
 }  // namespace modelutils

@@ -25,7 +25,7 @@ double bits_per_weight(u64 bytes, u64 elements) {
   return elements == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(elements);
 }
 
-// {TYPE: {"tensors", "bytes"}}
+// Writes {TYPE: {"tensors", "bytes"}}.
 void write_type_totals(json::Writer& out, const QuantizeReport& report) {
   std::map<std::string_view, std::pair<u64, u64>> totals;
   for (const QuantizedTensor& tensor : report.tensors) {
@@ -74,7 +74,7 @@ void write_tensor(json::Writer& out, const QuantizedTensor& tensor) {
   out.end_object();
 }
 
-// The errors of everything that became one type.
+// The errors of all tensors converted to one type.
 struct OfType {
   u64 tensors = 0;
   u64 bytes = 0;

@@ -1,4 +1,4 @@
-// What gguf-quantize did, in its two forms. docs/json.md describes the JSON form ("gguf-quantize/1").
+// The report of gguf-quantize in its two forms. docs/json.md describes the JSON form ("gguf-quantize/1").
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace modelutils {
 
-/// One JSON object and a line feed.
+/// Returns one JSON object and a line feed.
 std::string quantize_json(const requantize::QuantizeReport& report);
 
-/// For people: what each type holds and how far values moved, the worst layers first (with `all` a line for each
+/// Returns text for people: the contents and errors of each type, the worst layers first (with `all` a line for each
 /// tensor), then the totals. Escaped.
 std::string quantize_text(const requantize::QuantizeReport& report, bool all);
 

@@ -1,4 +1,4 @@
-// Remarks of a conversion as a member of a JSON object.
+// Writes a conversion's remarks as a member of a JSON object.
 #pragma once
 
 #include "base/finding_log.h"
@@ -6,7 +6,7 @@
 
 namespace modelutils {
 
-/// `"remarks":[{"severity","code","where","message"}]`.
+/// Writes `"remarks":[{"severity","code","where","message"}]`.
 void write_remarks(json::Writer& out, const FindingLog& remarks);
 
 }  // namespace modelutils

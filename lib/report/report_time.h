@@ -1,11 +1,11 @@
-// The time that outputs state.
+// The timestamp for outputs.
 #pragma once
 
 #include "base/types.h"
 
 namespace modelutils {
 
-/// Seconds since 1970: now, or the moment that SOURCE_DATE_EPOCH states for reproducible outputs.
+/// Returns seconds since 1970: the current time, or SOURCE_DATE_EPOCH for reproducible outputs.
 i64 report_time();
 
 }  // namespace modelutils

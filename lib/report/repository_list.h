@@ -1,4 +1,4 @@
-// The files of a repository, for people and programs.
+// The files of a repository, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace modelutils {
 
-/// GGUF models with their sizes, then the other files.
+/// Lists GGUF models with their sizes, then the other files.
 std::string repository_text(const Repository& repository);
 
-/// One object on one line (docs/json.md, "repository/1").
+/// Returns one object on one line (docs/json.md, "repository/1").
 std::string repository_json(const Repository& repository);
 
 }  // namespace modelutils

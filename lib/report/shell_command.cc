@@ -14,7 +14,7 @@ std::string shell_word(std::string_view argument, std::string_view otherwise) {
     return is_letter || std::string_view("_./+,@:%=-").find(c) != std::string_view::npos;
   };
   if (std::ranges::all_of(argument, is_plain)) {
-    // What begins with a dash would be an option.
+    // An argument that begins with a dash would be read as an option.
     return argument.front() == '-' ? "./" + std::string(argument) : std::string(argument);
   }
   std::string quoted = "'";
@@ -29,7 +29,7 @@ std::string command_lines(std::string_view command, std::size_t indent, std::siz
     const std::size_t end = std::min(command.find(" -", 1), command.size());
     const std::string_view option = command.substr(0, end);
     command.remove_prefix(std::min(end + 1, command.size()));
-    const std::size_t behind = command.empty() ? 0 : 2;  // the backslash
+    const std::size_t behind = command.empty() ? 0 : 2;  // room for the backslash
     if (!is_first && width > 0 && display_width(line) + 1 + display_width(option) + behind > width) {
       text += line + " \\\n";
       line.assign(indent + 2, ' ');

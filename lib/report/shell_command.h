@@ -1,4 +1,4 @@
-// Command lines that a person copies into a shell.
+// Formats command lines for copying into a shell.
 #pragma once
 
 #include <string>
@@ -6,12 +6,13 @@
 
 namespace modelutils {
 
-/// An argument as a shell takes it, in quotes where it needs them; `otherwise` where it holds characters that must not
-/// reach a terminal.
+/// Returns the argument for a shell, quoted if necessary; `otherwise` if it contains characters that must not reach a
+/// terminal.
 std::string shell_word(std::string_view argument, std::string_view otherwise);
 
-/// The command on lines of less than `width` columns, as far as possible: broken before options ("-c 4096" stays
-/// together) with a backslash. Lines begin with `indent` spaces, after the first with two more. `width` 0: one line.
+/// Returns the command on lines of less than `width` columns, as far as possible: broken with a backslash before
+/// options ("-c 4096" stays together). Lines begin with `indent` spaces, continuation lines with two more. `width` 0:
+/// one line.
 std::string command_lines(std::string_view command, std::size_t indent, std::size_t width);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Colours that mean something, or none at all.
+// Terminal colours by meaning, or none at all.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace modelutils {
 
-/// What a piece of text is; how it looks is decided here alone.
+/// The meaning of a piece of text. Only this file's code maps it to a colour.
 enum class Paint : u8 {
   plain,
   title,
@@ -28,13 +28,13 @@ enum class Paint : u8 {
   bits_2
 };
 
-/// How many bits a weight takes, as a colour: green for 16 and more, cyan from 7, blue from 5, yellow from 3.5, magenta
-/// below.
+/// Returns the colour for a number of bits per weight: green for 16 and more, cyan from 7, blue from 5, yellow from
+/// 3.5, magenta below.
 Paint bits_paint(double bits);
-/// The same for a weight of the type; `bad` for types that the table does not have.
+/// Returns the colour for a type's bits per weight; `bad` for unknown types.
 Paint type_paint(std::optional<TensorType> type);
 
-/// Wraps printable text (escaped by whoever made it) in the terminal's colour codes, if colours are wanted.
+/// Wraps printable text, already escaped, in the terminal's colour codes if colours are wanted.
 class Style {
  public:
   explicit Style(bool color) : color_(color) {}

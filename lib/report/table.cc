@@ -10,7 +10,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t gap = 2;  // between columns
+constexpr std::size_t gap = 2;  // blanks between columns
 
 std::size_t line_width(const std::vector<Column>& columns, const std::vector<std::size_t>& widths, std::size_t indent) {
   std::size_t total = indent;
@@ -22,14 +22,14 @@ std::size_t line_width(const std::vector<Column>& columns, const std::vector<std
   return total;
 }
 
-// Drops columns and cuts others until a line fits, or nothing more can be given up. A width of 0 is a dropped column.
+// Drops columns and cuts others until a line fits or nothing can be reduced further. A dropped column has width 0.
 void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, const TableOptions& options) {
   if (options.width == 0) return;
   const auto excess = [&]() -> std::size_t {
     const std::size_t total = line_width(columns, widths, options.indent);
     return total > options.width ? total - options.width : 0;
   };
-  // What cutting alone can give.
+  // The columns that cutting alone can save.
   const auto slack = [&] {
     std::size_t sum = 0;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -46,7 +46,7 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
     if (drop == columns.size()) break;
     widths[drop] = 0;
   }
-  // Of the highest rank that has something left, the widest gives first.
+  // Among the highest rank that can still be cut, shrinks the widest column first.
   for (std::size_t left = excess(); left > 0; --left) {
     std::size_t best = columns.size();
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -61,8 +61,8 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
   }
 }
 
-// Rows are made by all threads, a chunk at a time: once to measure them, once to print them. Tables of up to one chunk
-// need no thread.
+// Writes a table with all threads, one chunk of rows at a time: one pass measures, one prints. Tables of up to one
+// chunk use no extra thread.
 class TableWriter {
  public:
   TableWriter(const std::vector<Column>& columns, const RowSource& row_source, const TableOptions& options)
@@ -99,7 +99,7 @@ void TableWriter::measure(std::size_t rows) {
     for (std::size_t row = chunk * chunk_rows; row < end; ++row) {
       row_source_(row, cells);
       for (std::size_t i = 0; i < columns_.size(); ++i) {
-        // No character takes more columns than bytes.
+        // A character is never wider than its number of bytes.
         if (cells[i].text.size() > widths[i]) widths[i] = std::max(widths[i], display_width(cells[i].text));
       }
     }
@@ -111,7 +111,7 @@ void TableWriter::measure(std::size_t rows) {
 }
 
 void TableWriter::append_line(std::string& text, std::vector<Cell>& cells) const {
-  std::size_t blanks = options_.indent;  // before the next cell
+  std::size_t blanks = options_.indent;  // pending before the next cell
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (widths_[i] == 0) continue;
     Cell& cell = cells[i];

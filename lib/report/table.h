@@ -1,4 +1,4 @@
-// Aligned columns that respect the terminal's width.
+// Aligned columns that fit the terminal's width.
 #pragma once
 
 #include <functional>
@@ -15,21 +15,22 @@ enum class Align : u8 { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
-  std::size_t min_width = 0;   ///< may be cut down to this many columns, with "…"; 0: never cut
-  int drop_rank = 0;           ///< left out if the width does not suffice, the highest rank first; 0: never
-  int cut_rank = 0;            ///< columns of a higher rank are cut first, all down to their min_width
-  bool cut_in_middle = false;  ///< names: their end says as much as their beginning
+  std::size_t min_width = 0;   ///< the column may be cut to this width, with "…"; 0: never cut
+  int drop_rank = 0;           ///< columns are dropped if the width is too small, the highest rank first; 0: never
+                               ///< dropped
+  int cut_rank = 0;            ///< columns with a higher rank are cut first, each down to its min_width
+  bool cut_in_middle = false;  ///< for names, whose end matters as much as their beginning
 };
 
-/// Printable text: whoever fills a cell has escaped what came from a file.
+/// Printable text: the caller has escaped text from files.
 struct Cell {
   std::string text;
   Paint paint = Paint::plain;
 };
 
-/// Fills the cells of row `row`, as many as there are columns; each still holds what an earlier row put there. Called
-/// twice for each row (measure, print), so that a table of 100,000 rows takes little memory, and for different rows by
-/// several threads at once.
+/// Fills the cells of row `row`, one per column; each cell still holds the content of an earlier row. Called twice for
+/// each row (to measure, to print), so that a table of 100,000 rows takes little memory. Several threads call it at
+/// once for different rows.
 using RowSource = std::function<void(std::size_t row, std::vector<Cell>& cells)>;
 
 struct TableOptions {
@@ -39,7 +40,7 @@ struct TableOptions {
   Style style{false};
 };
 
-/// Writes the table. Where even the narrowest form does not fit, lines are longer than the width.
+/// Writes the table. If even the narrowest form does not fit, lines exceed the width.
 void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_t rows, const RowSource& row_source,
                  const TableOptions& options);
 

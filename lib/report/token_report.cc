@@ -32,7 +32,7 @@ std::string_view token_type_name(i32 type) {
   }
 }
 
-// A vocabulary, and which of its tokens were asked for.
+// A vocabulary and the selection of its tokens.
 class TokenList {
  public:
   TokenList(const EncodeKeys& keys, const TokenForm& form) : keys_(keys), form_(form), roles_(keys.tokens.size()) {

@@ -1,4 +1,4 @@
-// Tokens: those of a vocabulary, those of a text, and the text of some: --tokens, --tokenize and --detokenize.
+// Prints tokens of a vocabulary, tokens of a text, or the text of tokens: --tokens, --tokenize and --detokenize.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,27 @@
 
 namespace modelutils {
 
-/// One of `list`, `text` and `ids`.
+/// Exactly one of `list`, `text` and `ids` is set.
 struct TokenRequest {
-  /// What to list: "special", "all", a number, "text:TEXT", or a glob over texts. In the order of the ids, each once.
+  /// Tokens to list: "special", "all", a number, "text:TEXT", or a glob over texts. Printed in id order, each once.
   std::vector<std::string> list;
-  std::optional<std::string> text;      ///< to cut into tokens
-  std::optional<std::vector<u32>> ids;  ///< to make a text of
+  std::optional<std::string> text;      ///< text to tokenize
+  std::optional<std::vector<u32>> ids;  ///< ids to detokenize
   tokenizer::EncodeOptions encode;
-  bool csv = false;  ///< with `list`
+  bool csv = false;  ///< only with `list`
 };
 
 struct TokenForm {
-  bool json = false;  ///< "vocabulary/1" of a list, else "tokens/1"; one line for each model
+  bool json = false;  ///< "vocabulary/1" for a list, otherwise "tokens/1"; one line per model
   bool for_terminal = false;
   bool first = true;      ///< nothing was printed before
   std::size_t width = 0;  ///< columns of the terminal; 0: not limited
   Style style{false};
-  std::string path = {};  ///< the model's, to be told where several are shown; else empty
+  std::string path = {};  ///< the model's path if several models are shown; otherwise empty
 };
 
-/// Errors: "key-no-token" (an id or a text that the vocabulary does not have; a usage error where `special`, a glob
-/// … selects nothing: glob-no-match), those of making and running an encoder.
+/// Errors: "key-no-token" (an id or a text that is not in the vocabulary), kind no_match ("special" or a glob selects
+/// nothing), those of making and running an encoder.
 Status write_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const TokenRequest& request, const TokenForm& form);
 
 }  // namespace modelutils

@@ -16,7 +16,7 @@ namespace modelutils {
 
 namespace {
 
-// Tensors of one form, and their bytes.
+// Number and bytes of the tensors with one form.
 struct KindTotal {
   u64 tensors = 0;
   u64 bytes = 0;
@@ -136,16 +136,16 @@ std::string transfer_json(const TransferReport& report) {
 
 namespace {
 
-// Tensors that were treated alike.
+// Tensors with the same treatment.
 struct AlikeTensors {
   const TensorReport* first;
   u64 tensors = 0;
-  double rms = 0;  // the largest
+  double rms = 0;  // the largest RMS error
   double max_abs = 0;
 };
 
-// The tensors of the text, each its own group (`all`), or those that are not exact for one reason together, in the
-// order of the first of each.
+// Groups the tensors to print: each on its own (`all`), or the inexact ones by form and reason, in the order of the
+// first of each.
 std::vector<AlikeTensors> alike(const TransferReport& report, bool all) {
   std::vector<AlikeTensors> groups;
   std::map<std::tuple<std::string_view, std::string_view, std::string_view, bool, bool>, std::size_t> places;
@@ -167,7 +167,7 @@ std::vector<AlikeTensors> alike(const TransferReport& report, bool all) {
   return groups;
 }
 
-// The width of the names of tensors that are a group of their own.
+// Returns the width for the names of single tensors.
 std::size_t name_width(const std::vector<AlikeTensors>& groups) {
   std::size_t width = 4;
   for (const AlikeTensors& group : groups) {
@@ -205,7 +205,7 @@ std::string group_text(const AlikeTensors& group, std::size_t width, bool to_ggu
   return text + (group.tensors == 1 ? "\n" : "; -v lists them\n");
 }
 
-// Tensors of one kind ("k_scale") that were left out for one reason together, unless all are to be listed.
+// Lists omitted tensors, grouped by kind ("k_scale") and reason unless all are to be listed.
 std::string left_out_lines(const TransferReport& report, bool all) {
   std::string text;
   std::map<std::pair<LeftOutReason, std::string_view>, u64> rest;
@@ -227,13 +227,13 @@ std::string left_out_lines(const TransferReport& report, bool all) {
   return text;
 }
 
-// "62 tensors (30 BF16, 32 F32), 973152 bytes, all exact\n"
+// Returns for example "62 tensors (30 BF16, 32 F32), 973152 bytes, all exact\n".
 std::string counts_text(const TransferReport& report, std::string_view separator) {
   std::string mix;
   for (const auto& [form, total] : totals_by_form(report)) {
     mix += fmt::format("{}{} {}", mix.empty() ? "" : separator, total.tensors, form);
   }
-  // A tensor that is not measured is not counted as inexact.
+  // Unmeasured tensors do not count as inexact.
   std::string exactness;
   if (const u64 inexact = report.inexact_tensors(); inexact > 0) exactness = fmt::format("{} not exact", inexact);
   if (const u64 unmeasured = report.unmeasured_tensors(); unmeasured > 0) {

@@ -1,4 +1,4 @@
-// A part of a tensor: --values NAME[10:20,0:4].
+// A slice of a tensor: --values NAME[10:20,0:4].
 #pragma once
 
 #include <string_view>
@@ -9,16 +9,16 @@
 
 namespace modelutils {
 
-/// A range of each dimension, in the order in which the listing shows them.
+/// A range for each dimension, in the order of the listing.
 class ValueSlice {
  public:
-  /// `text`: what stands in the brackets, "10:20", "5", ":4", "2:" or nothing for each dimension; later dimensions may
-  /// be left out. Usage errors: not of that form, or out of the tensor's shape.
+  /// `text`: the text in the brackets, "10:20", "5", ":4", "2:" or empty for each dimension; trailing dimensions may be
+  /// omitted. Usage errors: a malformed slice, or one outside the tensor's shape.
   static Result<ValueSlice> parse(std::string_view text, const ValueSource& tensor);
 
   std::vector<u64> shape() const;
-  bool contains(u64 index) const;  ///< of the element of that number, as stored
-  u64 end() const;                 ///< behind the last element that it contains
+  bool contains(u64 index) const;  ///< `index`: element number in storage order
+  u64 end() const;                 ///< one past the last element in the slice
 
  private:
   struct Range {
@@ -28,7 +28,7 @@ class ValueSlice {
   bool first_is_fastest_ = false;
 };
 
-/// The end of "NAME[SLICE]": NAME and SLICE; nothing if it has no brackets.
+/// Splits "NAME[SLICE]" into NAME and SLICE. Returns nullopt if the text has no brackets at its end.
 struct SlicedName {
   std::string_view name, slice;
 };

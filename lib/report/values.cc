@@ -69,7 +69,7 @@ void write_json_row(json::Writer& writer, const TensorStatistics& row, const std
   writer.end_line();
 }
 
-// A bar of eight heights for each bin, the fullest one as high as it goes.
+// Draws a bar of up to eight heights for each bin; the fullest bin has the full height.
 std::string bars(const std::vector<u64>& histogram) {
   constexpr std::string_view heights[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const u64 most = histogram.empty() ? 1 : *std::max_element(histogram.begin(), histogram.end());
@@ -103,7 +103,7 @@ void write_csv_of(TextOutput& out, std::span<const TensorStatistics> rows, const
   }
 }
 
-// Two tensors are named where one would do.
+// Notes tensors whose contents are identical.
 void write_duplicates(TextOutput& out, std::span<const TensorStatistics> rows, const StatisticsOptions& options) {
   bool is_first = true;
   for (const TensorStatistics& row : rows) {
@@ -166,7 +166,7 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
   ValueReader reader(tensor, options.raw);
   u64 left = options.count.value_or(reader.available());
   u64 index = 0;
-  // Is the next value to be printed? Nothing is read behind the last one.
+  // True if the next value should be printed. Nothing is read after the last one.
   const auto is_wanted = [&] {
     if (left == 0 || (options.slice && !options.slice->contains(index++))) return false;
     --left;

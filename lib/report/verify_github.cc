@@ -7,7 +7,7 @@ namespace modelutils {
 
 namespace {
 
-// As actions/toolkit encodes what it writes: '%' first.
+// Encodes text as actions/toolkit does: '%' first.
 std::string encoded(std::string_view text, bool is_property) {
   std::string out;
   for (const char c : text) {

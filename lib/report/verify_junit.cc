@@ -7,8 +7,8 @@ namespace modelutils {
 
 namespace {
 
-// XML 1.0 has no way to write most control characters: escape() has made them visible. It has none for U+FFFE and
-// U+FFFF.
+// XML 1.0 cannot represent most control characters; escape() has replaced them. U+FFFE and U+FFFF cannot be represented
+// either.
 std::string xml(std::string_view text) {
   const std::string visible = escape(text);
   std::string out;
@@ -39,7 +39,7 @@ class JunitForm : public VerifyForm {
     ++tests_;
     seconds_ += report.seconds;
     std::string lines;
-    const Finding* first = nullptr;  // that makes it bad
+    const Finding* first = nullptr;  // the first finding that makes the path bad
     for (const Finding& finding : report.findings) {
       lines +=
           xml(fmt::format("{}: {} [{}]", severity_name(finding.severity), text_of_finding(finding), finding.code)) +

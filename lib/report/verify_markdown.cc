@@ -29,7 +29,7 @@ class MarkdownForm : public VerifyForm {
                           plain(finding.code));
     }
     if (!list.empty()) list = fmt::format("\n### {}\n\n{}", plain(report.path), list);
-    // A job's page takes 1 MiB.
+    // A job summary holds at most 1 MiB.
     constexpr std::size_t most = 900'000;
     if (rows_.size() + lists_.size() + row.size() + list.size() > most) {
       ++left_out_;

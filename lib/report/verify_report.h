@@ -1,4 +1,4 @@
-// What verify found out about a path for programs: one JSON object per line. For people: verify_text.h.
+// The result of verify for one path as JSON, one object per line. verify_text.h has the form for people.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace modelutils {
 
-/// What was looked at, on one line: "PATH: gguf, 1 file, 12 tensors, 3.1 GB of tensor data read, 0.250 s".
+/// Returns the scope of the check on one line: "PATH: gguf, 1 file, 12 tensors, 3.1 GB of tensor data read, 0.250 s".
 std::string verify_summary(const VerifyReport& report);
 
-/// One line: {"schema":"verify/1","path","format","verdict","errors","warnings","findings":[{"severity","code","file",
-/// "offset","where","message"}]}. docs/json.md says what each is.
+/// Returns one line: {"schema":"verify/1","path","format","verdict","errors","warnings","findings":[{"severity","code",
+/// "file","offset","where","message"}]}. docs/json.md describes the members.
 std::string verify_json(const VerifyReport& report, bool strict);
 
 }  // namespace modelutils

@@ -13,10 +13,11 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::string_view information_uri = "urn:modelutils:verify";  // as in SPDX; the project has no page of its own
-constexpr u64 most_results = 25'000;                                   // of a run, that GitHub takes
+constexpr std::string_view information_uri = "urn:modelutils:verify";  // as in the SPDX form; the project has no web
+                                                                       // page
+constexpr u64 most_results = 25'000;                                   // GitHub accepts no more results per run
 
-// Relative to the working directory where it lies there, every byte that a URI has no letter for as %XX.
+// Returns the URI of a path, relative if it lies in the working directory. Bytes that a URI cannot contain become %XX.
 std::string uri(const std::string& path) {
   std::error_code failed;
   std::string relative = path;
@@ -48,7 +49,8 @@ std::string sentence(std::string text) {
   return text;
 }
 
-// A message may hold links as in Markdown, [text](address), and brackets escaped with a backslash. Names never link.
+// Messages may contain Markdown links, [text](address), so brackets are escaped with a backslash. Names never become
+// links.
 std::string escape_brackets(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -125,14 +127,14 @@ class SarifForm : public VerifyForm {
     out.end_object();
     out.key("region");
     out.begin_object();
-    out.member("startLine", u64{1});  // GitHub shows nothing without a line
+    out.member("startLine", u64{1});  // GitHub hides results without a line
     if (finding.offset) out.member("byteOffset", *finding.offset);
     if (finding.offset) out.member("byteLength", u64{1});
     out.end_object();
     out.end_object();
     out.end_object();
     out.end_array();
-    // The same from run to run: without the offset.
+    // Leaves the offset out, so that the fingerprint is stable between runs.
     const std::string identity = finding.code + '\0' + path + '\0' + finding.where;
     out.key("partialFingerprints");
     out.begin_object();

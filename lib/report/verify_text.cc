@@ -14,8 +14,8 @@ constexpr std::string_view bold = "\x1b[1m";
 constexpr std::string_view green = "\x1b[32m";
 constexpr std::string_view plain = "\x1b[0m";
 
-constexpr u64 fold_from = 3;             // two lines say more than one with a count
-constexpr std::size_t max_notes = 1000;  // kinds of notes to remember: hostile files may have one for each path
+constexpr u64 fold_from = 3;             // two lines tell more than one line with a count
+constexpr std::size_t max_notes = 1000;  // bounds memory: hostile files may produce a distinct note for each path
 
 std::string_view color_of(Severity severity) {
   switch (severity) {
@@ -30,7 +30,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Behind the number at `at`: digits with points and commas between them, and an exponent.
+// Returns the position after the number at `at`: digits separated by points or commas, and an exponent.
 std::size_t end_of_number(std::string_view text, std::size_t at) {
   const auto digit_at = [&](std::size_t i) { return i < text.size() && is_digit(text[i]); };
   while (digit_at(at) || (at < text.size() && (text[at] == '.' || text[at] == ',') && digit_at(at + 1))) ++at;
@@ -41,7 +41,7 @@ std::size_t end_of_number(std::string_view text, std::size_t at) {
   return at;
 }
 
-// What a finding says, whatever the numbers and names in it are.
+// Returns a finding's message with numbers and quoted names removed.
 std::string kind_of(const Finding& finding) {
   std::string kind = fmt::format("{} {} ", severity_name(finding.severity), finding.code);
   const std::string_view text = finding.message;
@@ -58,7 +58,7 @@ std::string kind_of(const Finding& finding) {
   return kind;
 }
 
-// "--check names each tensor that differs": the command line contract.
+// --check promises to name each tensor that differs, so these are never merged.
 bool is_told_one_by_one(const Finding& finding) {
   return finding.severity == Severity::error && finding.code.starts_with("manifest-");
 }
@@ -98,7 +98,7 @@ std::string VerifyText::add(const VerifyReport& report) {
     bad_ += report.is_bad(options_.strict) ? 1 : 0;
     bytes_ += report.bytes;
   }
-  if (report.unreadable) return {};  // an error message of its own says it
+  if (report.unreadable) return {};  // reported by its own error message
   const std::string path = escape(report.path);
   std::vector<std::string> kinds;
   std::map<std::string_view, u64> counts;
@@ -113,7 +113,7 @@ std::string VerifyText::add(const VerifyReport& report) {
     u64& count = counts[kinds[i]];
     std::string remark;
     if (!options_.all && (count == 0 || count >= fold_from) && !is_told_one_by_one(finding)) {
-      if (count == 0) continue;  // the line with the count is written
+      if (count == 0) continue;  // included in the count of the line already written
       remark = fmt::format(" (the first of {}; -v lists all)", count);
       count = 0;
     }
@@ -121,13 +121,13 @@ std::string VerifyText::add(const VerifyReport& report) {
   }
   if (options_.errors_only && !report.is_bad(options_.strict)) return text;
   const bool clean = report.errors == 0 && report.warnings == 0;
-  if (clean && report.is_no_model) return text;  // notes of a cache
+  if (clean && report.is_no_model) return text;  // notes about a cache
   const Severity worst = report.errors != 0 ? Severity::error : Severity::warning;
   std::string verdict =
       clean ? colored("ok", green)
             : colored(fmt::format("{}, {}", counted(report.errors, "error"), counted(report.warnings, "warning")),
                       color_of(worst));
-  // What was looked at; of a bad model what is wrong says more.
+  // Shows the scope of the check; for a bad model the errors matter more.
   if (report.errors == 0 && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
   if (report.errors != 0 && !report.policy.empty()) verdict += fmt::format(" (policy {})", escape(report.policy));
   return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
@@ -145,7 +145,7 @@ std::string VerifyText::finish() const {
   std::string text;
   for (const auto& [kind, note] : notes_) {
     if (note.more_paths == 0) continue;
-    Finding finding = note.first;  // whose place is not that of the others
+    Finding finding = note.first;  // the other notes have other offsets
     finding.file.clear();
     finding.where.clear();
     finding.offset.reset();

@@ -8,9 +8,9 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t most_cells = 4 * 1024 * 1024;  // of the table of common words: 8 MiB
-constexpr std::size_t most_columns = 60;             // of a changed run
-constexpr std::size_t kept_columns = 24;             // columns of what is the same, on each side
+constexpr std::size_t most_cells = 4 * 1024 * 1024;  // 8 MiB for the table of common subsequences
+constexpr std::size_t most_columns = 60;             // shown width of a changed run
+constexpr std::size_t kept_columns = 24;             // shown width of unchanged text on each side
 constexpr std::size_t most_runs = 24;
 
 bool is_blank(char c) {
@@ -39,7 +39,7 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 using Words = std::vector<std::string_view>;
 
-// Neighbours of one kind are one run.
+// Merges neighbouring runs of one kind.
 class Runs {
  public:
   void add(WordRun::Kind kind, std::string_view word) {
@@ -57,7 +57,7 @@ class Runs {
   std::vector<WordRun> list_;
 };
 
-// Words [begin, end_a) of a and [begin, end_b) of b by their longest common subsequence.
+// Compares words [begin, end_a) of a with [begin, end_b) of b by their longest common subsequence.
 void add_middle(const Words& a, const Words& b, std::size_t begin, std::size_t end_a, std::size_t end_b, Runs& runs) {
   const std::size_t rows = end_a - begin, columns = end_b - begin;
   if (rows == 0 || columns == 0 || rows > most_cells / columns) {
@@ -65,7 +65,8 @@ void add_middle(const Words& a, const Words& b, std::size_t begin, std::size_t e
     for (std::size_t i = begin; i < end_b; ++i) runs.add(WordRun::Kind::added, b[i]);
     return;
   }
-  // common[i][j]: words that a from i on and b from j on have in common. At most the smaller number of words.
+  // common[i][j]: length of the longest common subsequence of a from i and b from j. It never exceeds the shorter
+  // length.
   std::vector<u16> common((rows + 1) * (columns + 1));
   const auto at = [&](std::size_t i, std::size_t j) -> u16& { return common[i * (columns + 1) + j]; };
   for (std::size_t i = rows; i-- > 0;) {
@@ -87,7 +88,7 @@ void add_middle(const Words& a, const Words& b, std::size_t begin, std::size_t e
   }
 }
 
-// The end of a text, cut at a character.
+// Returns the end of a text, cut at a character boundary.
 std::string_view tail(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   std::size_t begin = text.size() - bytes;

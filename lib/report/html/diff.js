@@ -1,4 +1,4 @@
-// What changed between two models, and where the error of one against the other sits.
+// The changes between two models, and the distribution of the error.
 
 function diffPage(page, diff) {
   header(`${base(diff.a)} → ${base(diff.b)}`, diff.equal ? 'equal' : 'different');
@@ -74,7 +74,7 @@ function errorSections(page, diff, changed) {
     ] })] : null);
 }
 
-/// Five steps of an error, the largest of the page as the last.
+/// Maps an error to one of five steps, relative to the largest error on the page.
 function heat(text, greatest) {
   const value = parseFloat(text) / 100;
   if (textOf(text) === 'infinite') return 'heat4';

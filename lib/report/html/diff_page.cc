@@ -18,7 +18,7 @@ std::string error_text(const Measurement& measured) {
   return measured.equal_values() ? "=" : rms_text(measured.sums.rms());
 }
 
-// One grid: a title and the members that a card has.
+// Writes one grid: a title and the grid members of a card.
 void write_page_grid(json::Writer& json, std::string_view shows, std::span<const GridTensor> tensors) {
   json.begin_object();
   json.member("shows", shows);

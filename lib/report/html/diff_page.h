@@ -1,4 +1,4 @@
-// The page about two models: what changed, which types became which, and where the error sits.
+// The HTML page of a model comparison: changes, type conversions, and the distribution of the error.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// Fills and finishes `page`. `program`: what writes it. Errors: those of reading keys.
+/// Fills and finishes `page`. `program`: the name of the generating program. Errors: those of reading keys.
 Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view program);
 
 }  // namespace modelutils

@@ -1,11 +1,11 @@
-// Elements, and the pieces that all sections are made of.
+// Creates elements and the building blocks of all sections.
 
-/// el('td', {class: 'number'}, 'text', node …). Strings are shown as text, attributes made safe.
+/// el('td', {class: 'number'}, 'text', node …). Strings become text nodes; attribute values are made safe.
 function el(name, attributes, ...children) {
   return fill(document.createElement(name), attributes, children);
 }
 
-/// The same in a figure.
+/// The same for SVG elements.
 function svg(name, attributes, ...children) {
   return fill(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
 }
@@ -26,7 +26,7 @@ function fill(node, attributes, children) {
   return node;
 }
 
-/// A part of the page that can be folded, and its line in the contents.
+/// A foldable section of the page, with its entry in the contents.
 function section(id, title, note, ...children) {
   const heading = `${id}-title`;
   const details = el('details', { open: true },
@@ -37,17 +37,17 @@ function section(id, title, note, ...children) {
     el('a', { href: `#${id}`, click: () => { details.open = true; } }, title));
 }
 
-/// What may be wider than the screen, so that the page itself is not.
+/// Wraps a node that may be wider than the screen, so that it scrolls instead of the page.
 const scrolling = (label, node) => el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': label }, node);
 
-/// A name with places to break the line at.
+/// A name with positions for line breaks.
 function breakable(name) {
   const nodes = [];
   for (const piece of textOf(name).split(/(?<=[._/-])/)) nodes.push(visible(piece), el('wbr'));
   return el('code', null, nodes.slice(0, -1));
 }
 
-/// Text of a file; long texts are folded.
+/// Text from a file; long texts are folded.
 function longText(value) {
   const text = textOf(value);
   if (text.length <= 160 && !text.includes('\n')) return el('code', { class: 'text' }, text);
@@ -57,7 +57,7 @@ function longText(value) {
     el('pre', { tabindex: 0, 'aria-label': 'whole text' }, visible(text, true)));
 }
 
-/// A table; `columns`: {title, cell(row), number}. The first column names the row.
+/// A table; `columns`: {title, cell(row), number}. The first column is the row's heading.
 function table(caption, columns, rows) {
   return el('table', null, el('caption', { class: 'unseen' }, caption),
     el('thead', null, el('tr', null, columns.map((c) => el('th', { scope: 'col', class: c.number && 'number' }, c.title)))),
@@ -69,13 +69,13 @@ function tableRow(columns, row) {
     el(i === 0 ? 'th' : 'td', { scope: i === 0 && 'row', class: column.number && 'number' }, column.cell(row))));
 }
 
-/// Names and values side by side; what has no value is left out.
+/// A list of names and values; pairs without a value are skipped.
 function facts(pairs) {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   return el('dl', { class: 'facts' }, shown.map(([name, value]) => el('div', null, el('dt', null, name), el('dd', null, value))));
 }
 
-// Ten looks for types: a colour and a pattern each, so that figures can be read without colour.
+// Ten looks for types. Each has a colour and a pattern, so that figures are readable without colour.
 const looks = 10;
 const hatches = ['', 'M0 8L8 0', 'M0 0L8 8', 'M0 4H8', 'M4 0V8', 'M3 4H5', 'M0 8L8 0M0 0L8 8', 'M0 4H8M4 0V8', 'M2 2H3M6 6H7', 'M0 2H8M0 6H8'];
 
@@ -90,7 +90,7 @@ function patterns() {
 const swatch = (look) => svg('svg', { width: 16, height: 16, class: 'swatch', 'aria-hidden': 'true' },
   svg('rect', { width: 16, height: 16, fill: `url(#look${look})`, class: 'edge' }));
 
-/// A bar of several parts, as long as its share of `most`: [[amount, look] …]. The numbers stand next to it.
+/// A bar with several parts, scaled to `most`: [[amount, look] …]. The numbers are shown next to it.
 function bar(parts, most, label, limit) {
   const width = 240;
   let x = 0;

@@ -1,4 +1,4 @@
-// What the model is, what is wrong with it, and what fills its bytes.
+// The model's summary, its findings and the use of its bytes.
 
 function header(title, subtitle) {
   const theme = el('button', { type: 'button', class: 'theme', click: () => {
@@ -47,7 +47,7 @@ function remarksSection(remarks) {
   }));
 }
 
-/// `tensors`: [{name, type, shape, bytes}]. Gives the groups, with the look of each type.
+/// `tensors`: [{name, type, shape, bytes}]. Returns the tensors grouped by type, with a look for each type.
 function groupsOf(tensors) {
   const groups = new Map();
   for (const tensor of tensors) {

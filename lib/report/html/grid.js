@@ -1,11 +1,12 @@
-// The network as a grid: layer × role, a text in each cell.
+// The network as a grid: layer × role, with a text in each cell.
 
 const mostRows = 256;
 const mostRoles = 96;
-// More columns than fit on a sheet of paper go into a band of their own.
+// Columns that do not fit on a printed page continue in another band.
 const bandColumns = 12;
 
-/// One table or more for each stack, and a list of the tensors outside of layers. `look(text)`: class of a cell.
+/// Returns one or more tables for each stack, and a list of the tensors outside all layers. `look(text)`: CSS class of
+/// a cell.
 function grids({ stacks, others }, look, what) {
   const parts = stacks.flatMap((stack) => stackTables(stack, look, what));
   if (others.length > 0) {
@@ -44,7 +45,7 @@ function stackTables(stack, look, what) {
 
 const gridCell = (text, look) => (text === undefined ? el('td', { class: 'none' }, '–') : el('td', { class: `cell ${look(text)}` }, text));
 
-/// Every tensor of a grid: calls visit(name, text, place), where place is {stack, layer} or null.
+/// Calls visit(name, text, place) for every tensor of a grid; place is {stack, layer} or null.
 function eachTensor({ stacks, others }, visit) {
   for (const stack of stacks) {
     for (const row of stack.rows) {

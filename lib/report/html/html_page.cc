@@ -10,7 +10,7 @@ namespace modelutils {
 
 namespace {
 
-// Written by embed.cmake from the files of this folder.
+// embed.cmake generates these bytes from the files in this folder.
 constexpr unsigned char page_bytes[] = {
 #include "html_page.inc"
 };
@@ -26,7 +26,7 @@ std::string_view text_of(const unsigned char (&bytes)[N]) {
   return {reinterpret_cast<const char*>(bytes), N};
 }
 
-// What stands where page.html has "@data@".
+// The parts of page.html before and after "@data@".
 struct PageFrame {
   std::string before;
   std::string after;

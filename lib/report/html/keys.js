@@ -1,4 +1,4 @@
-// Keys and their values, with a search.
+// Keys and their values, with a search box.
 
 /// The value of a key of "gguf-dump/1".
 function keyValue(key) {
@@ -8,7 +8,7 @@ function keyValue(key) {
   return el('code', null, scalar(key.value));
 }
 
-/// Whole numbers too large for the browser are marked where it lost their digits.
+/// Marks integers beyond the browser's exact range, whose last digits are lost.
 const scalar = (value) => (Number.isInteger(value) && !Number.isSafeInteger(value) ? `≈ ${value}` : textOf(value));
 
 function arrayValue(key) {

@@ -1,4 +1,4 @@
-// What llama.cpp needs to run the model, over context.
+// The memory that llama.cpp needs to run the model, over context.
 
 function memorySection(fit) {
   if (!fit) return;

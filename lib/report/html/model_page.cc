@@ -44,7 +44,7 @@ class ModelPage {
   }
 
  private:
-  // Without having been asked for, a tokenizer that cannot be read is only a remark, and none is nothing.
+  // Unless tokens were requested, an unreadable tokenizer is only a remark, and a missing one is ignored.
   Status read_tokenizer(std::optional<tokenizer::EncodeKeys>& keys) {
     if (!source_.tokenizer) return {};
     auto read = source_.tokenizer();
@@ -98,7 +98,7 @@ class ModelPage {
       std::string_view name = key.name.substr(template_key.size());
       if (name.starts_with('.')) name.remove_prefix(1);
       const Result<ChatSource> chat = source_.chat(name);
-      // The key of the listing has the text already.
+      // The key in the listing already contains the text.
       if (chat) write_template(json, key.name, {}, *chat);
     }
     if (listing.format == Listing::Format::safetensors) {

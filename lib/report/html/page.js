@@ -1,4 +1,4 @@
-// Reads the reports (docs/json.md), one on each line of the block, and shows a section for each.
+// Parses the reports (docs/json.md), one per line of the data block, and shows a section for each.
 
 function readReports() {
   const reports = { statistics: [] };
@@ -38,8 +38,8 @@ if (reports['model-diff']) {
 }
 document.getElementById('bottom').append(`Made by ${plain(reports.page.program)} ${plain(reports.page.version)} of modelutils. The data of this page is JSON in it.`);
 
-// A page that is the text of a frame, as in a notebook, has the address of what is around it: a link to a part of the page
-// would leave it.
+// In a srcdoc frame, as in a notebook, the base address is the surrounding page's, so a plain fragment link would leave
+// the frame.
 if (location.protocol === 'about:') {
   document.addEventListener('click', (event) => {
     const link = event.target.closest('a[href^="#"]');

@@ -1,7 +1,7 @@
-// Tables that may be long: a search, an order, and pages.
+// Tables that may be long, with a search box, sorting and pages.
 
-/// `columns`: {title, cell(row), number, by(row)}; `by` makes it possible to sort. `find(row)`: what the search looks at.
-/// `choices`: {title, of(row)} adds a list of the values that rows have.
+/// `columns`: {title, cell(row), number, by(row)}; a column with `by` can be sorted. `find(row)`: the text to search.
+/// `choices`: {title, of(row)} adds a drop-down list of the rows' values.
 function pagedTable({ id, caption, columns, rows, find, choices, most = 50 }) {
   let shown = rows;
   let page = 0;
@@ -44,7 +44,7 @@ function pagedTable({ id, caption, columns, rows, find, choices, most = 50 }) {
     const last = Math.min(first + most, shown.length);
     const of = shown.length < rows.length ? `${thousands(shown.length)} found of ${thousands(rows.length)}` : thousands(rows.length);
     status.textContent = shown.length === 0 ? `nothing found among ${thousands(rows.length)}` : `${thousands(first + 1)}–${thousands(last)} of ${of}`;
-    // Not disabled: the focus would be lost under the finger that pages.
+    // Uses aria-disabled, because a disabled button would lose the keyboard focus.
     buttons.forEach((one, i) => one.setAttribute('aria-disabled', String(i < 2 ? page === 0 : page === pages() - 1)));
   }
 

@@ -1,4 +1,4 @@
-// What the values of tensors look like: a histogram of each, and the layers that are hardest to quantise.
+// Value statistics: a histogram per tensor, and the layers that are hardest to quantise.
 
 function histogram(row) {
   if (!row.histogram) return el('span', { class: 'note' }, row.error ? row.error : 'one value');
@@ -11,7 +11,7 @@ function histogram(row) {
 
 const bad = (count) => (count > 0 ? el('strong', { class: 'severity error' }, thousands(count)) : thousands(count ?? 0));
 
-/// How many standard deviations the largest value is away from 0; nothing for vectors and tensors of one value.
+/// Returns the largest absolute value in standard deviations; null for vectors and for tensors with a single value.
 function reach(row) {
   if (row.error || typeof row.std !== 'number' || row.std === 0 || row.shape.length < 2) return null;
   return Math.max(Math.abs(row.min), Math.abs(row.max)) / row.std;

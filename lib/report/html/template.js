@@ -1,4 +1,4 @@
-// Chat templates: what they are, and what they make of a conversation.
+// Chat templates: their text, and an example conversation rendered with them.
 
 function templateSection(templates, listing) {
   if (!templates || templates.length === 0) return;

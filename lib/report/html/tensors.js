@@ -1,7 +1,7 @@
-// The table of tensors, and what the figures know of each.
+// The table of tensors, with the facts that the figures use.
 
-/// [{name, type, shape, bytes, place}] of a listing. `card`: says the types and where a tensor belongs; the parts of a
-/// packed weight count with it.
+/// Returns [{name, type, shape, bytes, place}] for a listing. `card` has the types and places; the parts of a packed
+/// weight are counted with it.
 function tensorsOf(listing, card) {
   const types = new Map();
   const places = new Map();

@@ -1,16 +1,16 @@
 'use strict';
-// Text, sizes and numbers for people. Everything from a file becomes a text node: nothing here makes markup of it.
+// Formats text, sizes and numbers. All text from a file becomes a text node, never markup.
 
-// Characters that leave no mark of their own or move others, as lib/base/escape.h has them.
+// Characters that are invisible or change their surroundings, the same set as in lib/base/escape.h.
 const unsafe = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 const unsafeRuns = /([\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}])/u;
 
 const escaped = (character) => `\\u{${character.codePointAt(0).toString(16)}}`;
 
-/// Text of a file as a plain string that is safe in an attribute and in the title.
+/// Returns text from a file as a plain string that is safe in an attribute and in the title.
 const plain = (value) => [...textOf(value)].map((c) => (unsafe.test(c) ? escaped(c) : c)).join('');
 
-/// The text of a JSON value; of one that was not UTF-8 with U+FFFD for what cannot be read.
+/// Returns the text of a JSON value; text that was not UTF-8 has U+FFFD in place of invalid bytes.
 function textOf(value) {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '';
@@ -22,7 +22,7 @@ function textOf(value) {
   return new TextDecoder().decode(bytes) + (cut === undefined ? '' : '…');
 }
 
-/// Text of a file as nodes: what cannot be seen is spelled out. `lines`: line feeds and tabs may stay.
+/// Returns text from a file as nodes; invisible characters are shown as escapes. `lines`: keep line feeds and tabs.
 function visible(value, lines = false) {
   const text = textOf(value);
   const nodes = document.createDocumentFragment();
@@ -43,7 +43,7 @@ function visible(value, lines = false) {
 const thousands = (number) => Number(number).toLocaleString('en');
 const counted = (number, noun) => `${thousands(number)} ${noun}${number === 1 ? '' : 's'}`;
 
-/// "4.1 GiB"; "?" where it is not known.
+/// Returns "4.1 GiB"; "?" if unknown.
 function size(bytes) {
   if (bytes === null || bytes === undefined) return '?';
   let value = Number(bytes);
@@ -54,7 +54,7 @@ function size(bytes) {
   return '';
 }
 
-/// "8.03 B" of parameters.
+/// Returns a number of parameters as "8.03 B".
 function amount(number) {
   for (const [unit, least] of [['T', 1e12], ['B', 1e9], ['M', 1e6], ['K', 1e3]]) {
     if (number >= least) return `${(number / least).toPrecision(3)} ${unit}`;
@@ -64,7 +64,7 @@ function amount(number) {
 
 const share = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '');
 
-/// A number with `digits` that count; texts such as "NaN" as they are.
+/// Returns a number with `digits` significant digits; texts such as "NaN" unchanged.
 function short(number, digits = 4) {
   if (typeof number !== 'number') return textOf(number);
   if (number !== 0 && (Math.abs(number) < 1e-3 || Math.abs(number) >= 1e6)) return number.toExponential(digits - 1);
@@ -81,14 +81,14 @@ function float32(number) {
   return String(number);
 }
 
-/// Whole numbers beyond 2^53 keep their digits where the browser can say them.
+/// Keeps the digits of integers beyond 2^53 if the browser supports it.
 function exactNumbers(key, value, context) {
   if (typeof value !== 'number' || Number.isSafeInteger(value) || !Number.isInteger(value)) return value;
   if (key !== 'value' && key !== 'a' && key !== 'b') return value;
   return context && /^-?\d+$/.test(context.source) ? { exact: context.source } : value;
 }
 
-/// "0–3, 6" of ascending numbers.
+/// Returns "0–3, 6" for ascending numbers.
 function ranges(numbers) {
   const pieces = [];
   for (let i = 0; i < numbers.length; ) {

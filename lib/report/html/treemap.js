@@ -1,7 +1,7 @@
-// Areas as large as tensors: types side by side, in each of them its tensors.
+// A treemap: areas proportional to tensor sizes, grouped by type.
 
-/// Cuts a rectangle into pieces with areas as `items` have bytes (largest first), as square as it goes (Bruls, Huizing and
-/// van Wijk, "Squarified treemaps", 2000).
+/// Cuts a rectangle into pieces whose areas are proportional to the bytes of `items` (largest first) and which are as
+/// square as possible (Bruls, Huizing and van Wijk, "Squarified treemaps", 2000).
 function squarified(items, x, y, width, height) {
   const total = items.reduce((sum, item) => sum + item.bytes, 0);
   const placed = [];
@@ -104,10 +104,10 @@ function treemap(groups, total) {
   return el('div', null, box, detail);
 }
 
-// "10.ffn_down" of "blk.10.ffn_down.weight": what fits into a small rectangle.
+// Shortens "blk.10.ffn_down.weight" to "10.ffn_down" for small rectangles.
 const shortName = (name) => textOf(name).replace(/\.weight$/, '').replace(/^[^0-9]*\.(?=[0-9]+\.)/, '');
 
-/// The largest tensors of a group, and all others as one.
+/// Returns the largest tensors of a group, and the rest merged into one.
 function shownTensors(group, count) {
   const most = count <= mostRectangles ? group.tensors.length : Math.max(1, Math.floor((mostRectangles * group.tensors.length) / count));
   const shown = group.tensors.slice(0, most);

@@ -1,4 +1,4 @@
-// The tokens, a page at a time.
+// The vocabulary, one page at a time.
 
 function vocabularySection(vocabulary) {
   if (!vocabulary || vocabulary.tokens.length === 0) return;
