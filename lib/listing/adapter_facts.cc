@@ -13,7 +13,7 @@ namespace modelutils {
 
 namespace {
 
-// "4", or "2–8" of targets that differ.
+// Returns "4", or "2–8" if the targets differ.
 template <typename Of>
 std::string range_text(const std::vector<AdapterTarget>& targets, Of of) {
   const auto [least, most] = std::ranges::minmax_element(targets, {}, of);

@@ -1,4 +1,4 @@
-// What an adapter is, in any form: the pairs that it has, their ranks and by what they count.
+// Facts about an adapter in any form: its pairs, their ranks and scales.
 #pragma once
 
 #include <optional>
@@ -12,25 +12,25 @@ namespace modelutils {
 
 /// A tensor or module of the base that an adapter changes.
 struct AdapterTarget {
-  std::string name;  ///< raw text: of the base's tensor in a GGUF, else of the module, as the training library calls it
+  std::string name;  ///< raw text: the base's tensor name in a GGUF, otherwise the module name in the training library
   u64 rank = 0;
-  double scale = 1;                       ///< of the product, with alpha, rank, rslora and patterns in it
-  u64 columns = 0, rows = 0, slices = 1;  ///< of the matrix that is changed
+  double scale = 1;                       ///< factor of the product; includes alpha, rank, rslora and patterns
+  u64 columns = 0, rows = 0, slices = 1;  ///< of the adapted matrix
 };
 
 struct AdapterFacts {
   std::string_view form;        ///< "gguf", "peft", "mlx"
-  std::optional<double> alpha;  ///< as stated: one number of the file
+  std::optional<double> alpha;  ///< as stated; set if the file has a single number
   std::vector<AdapterTarget> targets;
-  u64 others = 0;  ///< tensors that are no pairs: magnitudes, whole tensors
+  u64 others = 0;  ///< tensors outside pairs: magnitudes, whole tensors
 };
 
-/// Nothing if the file is not a LoRA adapter.
+/// Returns nullopt if the file is not a LoRA adapter.
 std::optional<AdapterFacts> adapter_facts(const gguf::SplitSet& set);
-/// Nothing if the directory is not a LoRA adapter that can be read.
+/// Returns nullopt if the directory is not a readable LoRA adapter.
 std::optional<AdapterFacts> adapter_facts(const SafetensorsModel& model);
 
-/// A few words each: "LoRA adapter", "rank 8", "alpha 16", "scale 2", "2 matrices".
+/// Returns facts of a few words each: "LoRA adapter", "rank 8", "alpha 16", "scale 2", "2 matrices".
 std::vector<std::string> adapter_words(const AdapterFacts& facts);
 
 }  // namespace modelutils

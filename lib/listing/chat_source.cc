@@ -60,7 +60,7 @@ Result<ChatSource> chat_source(const gguf::SplitSet& set, std::string_view name)
 Result<ChatSource> chat_source(const SafetensorsModel& model, std::string_view name) {
   if (!model.set.is_directory) return no_tokenizer_files();
   MU_ASSIGN(const tokenizer::TokenizerFiles files, tokenizer::load_tokenizer_files(model.folder));
-  FindingLog said;  // verify says it
+  FindingLog said;  // verify reports these
   MU_ASSIGN(tokenizer::ChatTemplates templates,
             tokenizer::read_chat_templates(model.folder, files.tokenizer_config_root(), said));
   ChatSource chat{model.folder.path, {}, {}, {}, {}};

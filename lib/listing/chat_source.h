@@ -1,4 +1,4 @@
-// What a model brings to a chat: its template and the special tokens that the template may write.
+// A model's chat template, with the special tokens that the template may use.
 #pragma once
 
 #include <optional>
@@ -14,18 +14,18 @@
 namespace modelutils {
 
 struct ChatSource {
-  std::string path;           ///< of the model
+  std::string path;           ///< path of the model
   std::string where;          ///< the key; empty for directories
   std::string text;           ///< the template, verbatim
-  std::optional<u64> offset;  ///< of the text in the file, where it stands there verbatim
-  /// "bos_token" and its text, …: the variables of that name. Empty without a tokenizer.
+  std::optional<u64> offset;  ///< offset of the template in the file if it is stored verbatim
+  /// The variables of the template: "bos_token" with its text, and so on. Empty without a tokenizer.
   std::vector<std::pair<std::string, std::string>> special_tokens;
 };
 
-/// The template `name` (empty or "default": the one without a name) and the special tokens. Errors: "template-missing"
-/// of kind no_match, which names the templates that there are.
+/// Returns the template `name` (empty or "default": the unnamed one) and the special tokens. Errors: "template-missing"
+/// of kind no_match, which lists the existing templates.
 Result<ChatSource> chat_source(const gguf::SplitSet& set, std::string_view name);
-/// The same of a directory. Errors: also those of reading its tokenizer's files, "hf-tok-missing" where the model is no
+/// The same for a directory. Errors: also those of reading its tokenizer files; "hf-tok-missing" if the model is not a
 /// directory.
 Result<ChatSource> chat_source(const SafetensorsModel& model, std::string_view name);
 

@@ -1,4 +1,4 @@
-// What a summary shows of a model directory, by its config.json alone.
+// The summary of a model directory, from its config.json alone.
 #pragma once
 
 #include "hf/config.h"
@@ -6,8 +6,8 @@
 
 namespace modelutils {
 
-/// Of a known family, what gguf-dump would show of the keys that mlx2gguf would write; of any other, and where
-/// config.json does not tell all sizes, the fields that most families have. The architecture is Hugging Face's name.
+/// For a known family, returns the facts that gguf-dump would show for the keys mlx2gguf writes. For any other family,
+/// or if config.json lacks sizes, returns the fields that most families have. The architecture is Hugging Face's name.
 ModelFacts facts_of(const hf::Config& config);
 
 }  // namespace modelutils

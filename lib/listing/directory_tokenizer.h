@@ -1,4 +1,4 @@
-// The tokenizer of a model directory: what it would be in a GGUF, and what st-dump --get gives of its files.
+// The tokenizer of a model directory: its GGUF keys, and the texts that st-dump --get reads from its files.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace modelutils {
 
-/// The keys that mlx2gguf would write of it; llama.cpp's rules that go by the name of a model do not apply. Errors:
-/// those of read_tokenizer(), "hf-tok-missing" where the model is not a directory.
+/// Returns the keys that mlx2gguf would write for it, without llama.cpp's rules that depend on a model's name. Errors:
+/// those of read_tokenizer(), "hf-tok-missing" if the model is not a directory.
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model);
 
 /// "hf-tok-missing": the model is not a directory.
 tl::unexpected<Error> no_tokenizer_files();
 
-/// "chat_template", "chat_template.NAME": a template. "bos_token", "eos_token", "unk_token" …: the text of a special
-/// token. Nothing for other names, or where the files do not have it.
+/// Returns a template for "chat_template" and "chat_template.NAME", or the text of a special token for "bos_token",
+/// "eos_token", "unk_token" and so on. Returns nullopt for other keys and for keys absent from the files.
 std::optional<std::string> directory_text(const SafetensorsModel& model, std::string_view key);
 
 }  // namespace modelutils

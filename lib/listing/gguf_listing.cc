@@ -37,18 +37,19 @@ class GgufListing : public ListingSource {
 
   const gguf::SplitSet& set_;
   std::string path_;
-  std::map<u32, std::string> unknown_types_;  // their names, which listings look at
+  std::map<u32, std::string> unknown_types_;  // their names; the listing has views into these
   std::optional<Catalog> catalog_;
 };
 
-// What gguf-py shows of the header as if they were keys: those that were read.
+// Returns the header fields that gguf-py shows as keys, as far as they were read.
 std::vector<ListedKey> header_fields(const gguf::Document& document) {
   using gguf::ValueType;
   std::vector<ListedKey> fields = {{"GGUF.version", ValueType::u32, 0, 4, u64{document.version}, false},
                                    {"GGUF.tensor_count", ValueType::u64, 1, 8, document.tensor_count, false},
                                    {"GGUF.kv_count", ValueType::u64, 2, 16, document.kv_count, false}};
   std::erase_if(fields, [&](const ListedKey& field) {
-    return field.offset + gguf::value_size(field.type) > document.header_end;  // of another version, or cut off
+    return field.offset + gguf::value_size(field.type) > document.header_end;  // the field has another version's size
+                                                                               // or lies beyond the end of the file
   });
   return fields;
 }
@@ -77,7 +78,7 @@ void GgufListing::list_keys(Listing& listing, const ListingRequest& request) con
   for (ListedKey& field : listing.header_fields) field.is_hidden = !selects(request.key_globs, field.name);
   listing.has_counts = listing.header_fields.size() == 3;
   listing.key_count = first().document.kv_count;
-  u64 index = 3;  // behind the fields of the header
+  u64 index = 3;  // after the header's fields
   for (const gguf::KeyValue& key : first().document.keys) {
     if (selects(request.key_globs, key.key)) {
       listing.keys.push_back({key.key, key.type(), index, key.offset, listed_value(first(), key.value), false});
@@ -169,7 +170,7 @@ std::optional<ValueSource> GgufListing::values_of(const std::string& tensor) {
 }
 
 std::vector<ValueSource> GgufListing::values_of(const Listing& listing) {
-  std::vector<const CatalogTensor*> stored;  // by number in the model
+  std::vector<const CatalogTensor*> stored;  // by tensor number in the model
   auto next = catalog().tensors.begin();
   for (const gguf::SetFile& file : set_.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {

@@ -9,17 +9,17 @@
 
 namespace modelutils {
 
-/// `path`: as the user gave it. `set` must live as long as the source and what it gives. Keys are those of the first
-/// file; split.* of the others say nothing new.
+/// `path`: as the user gave it. `set` must outlive the source and its results. Lists the keys of the first file only;
+/// the split.* keys of the others add nothing.
 std::unique_ptr<ListingSource> gguf_listing(const gguf::SplitSet& set, std::string path);
 
-/// The names of a model's keys (those of the header's fields among them) and of its tensors.
+/// The names of a model's keys (including those of the header fields) and of its tensors.
 EachName each_key_name(const gguf::SplitSet& set);
 EachName each_tensor_name(const gguf::SplitSet& set);
 
-/// A value as listings have it.
+/// Converts a value to the form used in listings.
 ListedValue listed_value(const gguf::SetFile& file, const gguf::Value& value);
-/// The same of an element that is no array.
+/// The same for a value that is not an array.
 ListedValue listed_scalar(const gguf::Value& value);
 
 }  // namespace modelutils

@@ -13,7 +13,7 @@ namespace modelutils {
 
 namespace {
 
-// The layers of the largest models are some hundreds.
+// The largest models have a few hundred layers.
 constexpr u64 max_layers_read = 4096;
 
 void add(std::optional<u64>& sum, std::optional<u64> more) {
@@ -103,7 +103,7 @@ std::string gguf_type_text(const gguf::TensorInfo& tensor) {
 
 namespace {
 
-// Stacked experts have their number as last dimension; a token passes some of them.
+// In a stacked expert tensor the last dimension is the expert; each token uses only some of them.
 std::optional<u64> active_elements(const gguf::TensorInfo& tensor, const ModelFacts& summary) {
   const std::optional<u64> elements = tensor.elements();
   const u64 experts = summary.experts.value_or(0);

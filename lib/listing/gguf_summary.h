@@ -1,4 +1,4 @@
-// What a GGUF model is, from its keys and its tensors.
+// A summary of a GGUF model from its keys and tensors.
 #pragma once
 
 #include "gguf/split_set.h"
@@ -6,17 +6,17 @@
 
 namespace modelutils {
 
-/// What the keys alone say. Reads nothing but per-layer arrays of head counts.
+/// Returns the facts in the keys. Reads no arrays except per-layer head counts.
 ModelFacts summarize_keys(const gguf::SplitSet& set);
-/// The same, and the sums of the tensors.
+/// The same, with totals over the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);
 
-/// The chat templates, the usual one and those with a name.
+/// Returns the chat templates, both the default one and the named ones.
 std::vector<NamedTemplate> named_templates(const gguf::SplitSet& set);
-/// What the chat template can do; nothing without one that parses. Renders it.
+/// Returns the capabilities of the chat template, found by rendering it; nullopt if there is none or it does not parse.
 std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& set);
 
-/// "Q4_K", or the number of an id that the table does not have.
+/// Returns for example "Q4_K"; for an unknown type its number.
 std::string gguf_type_text(const gguf::TensorInfo& tensor);
 
 }  // namespace modelutils

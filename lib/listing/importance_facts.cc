@@ -11,9 +11,9 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 most_layers = 4096;  // the largest models have some hundreds
+constexpr u64 most_layers = 4096;  // the largest models have a few hundred
 
-// "3" and "ffn_up.weight" of "blk.3.ffn_up.weight".
+// Splits "blk.3.ffn_up.weight" into "3" and "ffn_up.weight".
 std::optional<std::pair<u64, std::string_view>> layer_of(std::string_view name) {
   constexpr std::string_view prefix = "blk.";
   if (!name.starts_with(prefix)) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<std::pair<u64, std::string_view>> layer_of(std::string_view name) 
   return std::pair(layer, name.substr(digits + 1));
 }
 
-// Only roles that most layers between the first and the last have: others differ on purpose.
+// Considers only roles that most layers between the first and the last have. Layers lack other roles on purpose.
 std::optional<CoveredLayers> covered_layers(const quantize::ImportanceMatrix& matrix) {
   std::map<std::string_view, std::vector<u64>> layers_of_role;
   CoveredLayers covered{.first = most_layers, .last = 0, .missing = {}};
@@ -68,7 +68,7 @@ std::optional<ImportanceFacts> importance_facts(const gguf::SplitSet& set) {
   if (set.is_split() || !file.document.complete || !file.source->size()) return std::nullopt;
   if (file.document.big_endian || !quantize::is_importance(file.document)) return std::nullopt;
   auto matrix = quantize::ImportanceMatrix::read(file.source, file.path, file.document);
-  if (!matrix) return std::nullopt;  // verify says what is wrong
+  if (!matrix) return std::nullopt;  // verify reports the error
   return importance_facts(std::move(*matrix));
 }
 

@@ -1,4 +1,5 @@
-// What an importance matrix covers, and what its text never used: of GGUF files and of the format before.
+// The coverage of an importance matrix, and the matrices that its calibration text never used. For GGUF files and the
+// format before GGUF.
 #pragma once
 
 #include <memory>
@@ -11,25 +12,25 @@
 
 namespace modelutils {
 
-/// The first and the last of a model's layers.
+/// The first and last covered layer of a model.
 struct CoveredLayers {
   u64 first = 0;
   u64 last = 0;
-  /// Tensors that other layers between these have, but not all: "blk.3.ffn_up.weight".
+  /// Tensors that these layers lack although most layers between first and last have them: "blk.3.ffn_up.weight".
   std::vector<std::string> missing;
 };
 
 struct ImportanceFacts {
   std::shared_ptr<const quantize::ImportanceMatrix> matrix;
-  std::optional<CoveredLayers> layers;  ///< nothing without blk.N. names
-  u64 matrices = 0;                     ///< of all entries: each expert of a stack is one, where it has its count
-  u64 never_used = 0;                   ///< of those
-  u64 tensors_never_used = 0;           ///< entries with such a matrix
+  std::optional<CoveredLayers> layers;  ///< nullopt if no name begins with "blk.N."
+  u64 matrices = 0;                     ///< over all entries; each expert of a stack with its own count is one matrix
+  u64 never_used = 0;                   ///< how many of these were never used
+  u64 tensors_never_used = 0;           ///< entries with an unused matrix
 };
 
 ImportanceFacts importance_facts(std::shared_ptr<const quantize::ImportanceMatrix> matrix);
-/// The same of a GGUF file, if it is an importance matrix that can be read: its header came from a file, not a pipe,
-/// and breaks no rule.
+/// Returns the facts for a GGUF file if it is a readable importance matrix: its header came from a file, not a pipe,
+/// and breaks no rule. Otherwise returns nullopt.
 std::optional<ImportanceFacts> importance_facts(const gguf::SplitSet& set);
 
 }  // namespace modelutils

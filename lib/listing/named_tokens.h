@@ -1,4 +1,4 @@
-// The tokens that a model's keys give a role, with their texts.
+// The tokens to which a model's keys assign a role, with their texts.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace modelutils {
 
-/// In the order of token_roles(); ids that the vocabulary does not have are left out. Reads the texts up to the highest
-/// of them; what cannot be read has none.
+/// Returns the tokens in the order of token_roles(); skips ids outside the vocabulary. Reads the texts up to the
+/// highest id; unreadable texts are empty.
 std::vector<NamedToken> named_tokens(const gguf::SplitSet& set);
 
 }  // namespace modelutils

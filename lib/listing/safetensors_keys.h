@@ -1,4 +1,4 @@
-// The keys of a safetensors model: those of its metadata and of config.json.
+// The keys of a safetensors model, from its metadata and its config.json.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace modelutils {
 
-/// The value of `key` in __metadata__ of the model's files; else, for a directory, the field of that name in
-/// config.json (of text_config before the top level). Strings as they are, lists one element a line, everything else as
-/// JSON. Nothing if there is no such key. Raw text of the file.
+/// Returns the value of `key` in __metadata__ of the model's files; otherwise, for a directory, the config.json field
+/// of that name (in text_config before the top level). Strings verbatim, lists with one element per line, everything
+/// else as JSON. Returns nullopt if there is no such key. Raw text of the file.
 std::optional<std::string> st_value(const SafetensorsModel& model, std::string_view key);
 
-/// Every key that st_value() knows, once each, in the files' order: metadata, text_config, top level. Raw text.
+/// Returns every key that st_value() knows, once each, in file order: metadata, text_config, top level. Raw text.
 std::vector<std::string> st_keys(const SafetensorsModel& model);
 
 }  // namespace modelutils

@@ -50,12 +50,12 @@ class SafetensorsListing : public ListingSource {
   const ModelView& view();
 
   const SafetensorsModel& model_;
-  std::deque<std::string> texts_;        // that values look at
-  std::deque<std::vector<u64>> shapes_;  // that modules look at
+  std::deque<std::string> texts_;        // storage for the listing's views
+  std::deque<std::vector<u64>> shapes_;  // storage for the modules' views
   std::optional<ModelView> view_;
 };
 
-// Sums by name, in the order in which the names are first met. Neighbours nearly always share theirs.
+// Sums by name, in order of first appearance. Neighbours usually have the same name, so the last entry is tried first.
 class Totals {
  public:
   explicit Totals(std::vector<TypeTotal>& totals) : totals_(totals) {}
@@ -153,8 +153,8 @@ u64 SafetensorsListing::bytes_of(std::size_t place) const {
   return place == mlx::no_tensor ? 0 : model_.set.tensor(model_.set.tensors[place]).bytes();
 }
 
-// Columns with one scale, of forms that are not MLX's; 0: a row or more has one, or the columns of a group are no
-// neighbours.
+// Returns the columns that share a scale, for forms other than MLX's; 0 if a scale covers whole rows or if a group's
+// columns are not contiguous.
 static u64 group_columns(const StoredForm& form) {
   switch (form.kind) {
     case FormKind::integers: return form.integers.is_scattered ? 0 : form.integers.group;
@@ -164,7 +164,7 @@ static u64 group_columns(const StoredForm& form) {
   }
 }
 
-// What small tensors of the module say, which have to be read for it.
+// Fills in facts that require reading small tensors of the module.
 void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
   const ViewTensor* weight = view().find(model_.set.tensor(model_.set.tensors[module.weight()]).name);
   if (weight == nullptr || !weight->is_packed()) return;
@@ -182,7 +182,7 @@ void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
   listed.parameters = checked_product(listed.shape);
 }
 
-// Sizes that a file states may not add up in 64 bits; they are for people then anyway.
+// The sum may exceed 64 bits; it is only displayed, so saturate.
 void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) {
   listing.module_count = model_.modules.list.size();
   if (!request.tensors) return;
@@ -230,7 +230,7 @@ void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& p
   facts.tensors = model_.set.tensors.size();
   facts.tensor_bytes = bytes;
   facts.parameters = all;
-  // Of packed weights without usable settings nobody knows how many elements they hold.
+  // Without usable settings the element count of packed weights is unknown.
   listing.counts_packed_as_stored = std::ranges::any_of(
       model_.modules.list, [](const Module& module) { return module.quantized && !module.decodable; });
   if (all != 0 && !listing.counts_packed_as_stored) {
@@ -238,7 +238,7 @@ void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& p
   }
 }
 
-// Modules that are quantised by how they are, all other tensors by their dtype.
+// Counts quantised modules by their form and all other tensors by their dtype.
 void SafetensorsListing::count_forms(Listing& listing) const {
   const auto is_packed = [](const Module& module) { return module.quantized; };
   if (std::ranges::none_of(model_.modules.list, is_packed)) return;

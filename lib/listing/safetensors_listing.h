@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// `model` must live as long as the source and what it gives.
+/// `model` must outlive the source and its results.
 std::unique_ptr<ListingSource> safetensors_listing(const SafetensorsModel& model);
 
 }  // namespace modelutils

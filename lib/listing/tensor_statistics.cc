@@ -30,7 +30,7 @@ Result<std::vector<u64>> histogram_of(const ValueSource& tensor, const Statistic
   return bins;
 }
 
-// What is seen of the values while they are read from the first to the last: a checksum, and rows without any.
+// Collects a checksum and the all-zero rows while values are read in order.
 class Passing {
  public:
   explicit Passing(const ValueSource& tensor) {
@@ -60,7 +60,7 @@ class Passing {
 
  private:
   Xxh3Stream hash_;
-  u64 row_ = 0;  // its length; 0: the tensor has no rows
+  u64 row_ = 0;  // row length; 0: the tensor has no rows
   u64 in_row_ = 0, dead_rows_ = 0;
   bool is_dead_ = true;
 };
@@ -92,7 +92,7 @@ Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource>
     if (statistics) {
       row.statistics = *statistics;
       row.dead_rows = passing.dead_rows();
-      // Ones and zeros are what many tensors begin as.
+      // Tensors often start as all ones or all zeros, so equal constants are not reported as duplicates.
       if (row.statistics.max > row.statistics.min) row.digest = passing.digest();
       MU_ASSIGN(row.histogram, histogram_of(tensors[item], row.statistics));
     } else if (statistics.error().code == "tensor-no-decoder") {

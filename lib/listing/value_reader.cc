@@ -4,7 +4,7 @@ namespace modelutils {
 
 namespace {
 
-// Bytes of a stored word: of the element, or 1 for blocks of several elements and unknown types.
+// Bytes per stored word: the element size, or 1 for blocks of several elements and unknown types.
 u64 word_bytes(const ValueSource& tensor) {
   if (!tensor.stored_type) return 1;
   const TypeInfo& type = type_info(*tensor.stored_type);

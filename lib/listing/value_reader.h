@@ -1,4 +1,4 @@
-// The values of a tensor as numbers that keep every digit, piece by piece.
+// Reads a tensor's values piece by piece, as numbers without loss of digits.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace modelutils {
 
 class ValueReader {
  public:
-  /// `raw`: the stored words as unsigned numbers, not what they mean. `tensor` must outlive the reader.
+  /// `raw`: read the stored words as unsigned integers instead of decoding them. `tensor` must outlive the reader.
   ValueReader(const ValueSource& tensor, bool raw);
 
-  /// So many values there are.
+  /// Number of values.
   u64 available() const { return available_; }
 
   /// Calls emit(x) -> bool (false: stop) for the first `count` values, which must be available. x is a float (F64: a
@@ -46,7 +46,7 @@ class ValueReader {
   }
 
  private:
-  // How the elements of a type are given.
+  // How elements of a type are read.
   enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
   static constexpr u64 piece_elements = 16 * 1024;
 
