@@ -11,8 +11,8 @@ namespace modelutils {
 
 namespace {
 
-// A hash of each element of the outermost array. Different elements may share one: who sees no difference here knows
-// from the bytes that there is one.
+// Hashes each element of the outermost array. Different elements may collide; comparing the bytes still detects a
+// difference.
 class ElementHashes : public gguf::ArrayVisitor {
  public:
   bool begin() override {
@@ -111,7 +111,7 @@ Result<ArrayChanges> compare_arrays(const ListedArray& a, const ListedArray& b) 
       changes.ranges.push_back({i, i});
     }
   }
-  // In the same byte order the bytes have told already that there is a difference, whatever the hashes say.
+  // With the same byte order, the bytes have already shown a difference even if the hashes are equal.
   changes.equal = !same_order && same_type && changes.differing == 0 && left.size() == right.size();
   return changes;
 }

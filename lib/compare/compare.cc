@@ -94,7 +94,7 @@ class Comparison {
     MU_ASSIGN(diff_.b, look_at(b_, view));
     const bool is_mixed = diff_.a.naming != diff_.b.naming;
     if (is_mixed && kind_of(*a_) == KeyKind::directory && kind_of(*b_) == KeyKind::directory) {
-      // Only one of them can be mapped: both keep their names.
+      // Only one side can be mapped to GGUF names, so both keep their own.
       for (const ComparedModel* side : {&diff_.a, &diff_.b}) add_remarks(*side);
       view.naming = Naming::own;
       MU_ASSIGN(diff_.a, look_at(a_, view));
@@ -105,7 +105,7 @@ class Comparison {
     return {};
   }
 
-  // Two adapters are the same if what they add is, whatever their factors are.
+  // Adapters are equal if their products are, regardless of the factors.
   void take_adapters() {
     if (!is_adapter(*a_) || !is_adapter(*b_)) return;
     if (kind_of(*a_) != kind_of(*b_)) {
@@ -197,7 +197,7 @@ class Comparison {
     }
   }
 
-  // Values that take no longer than a person waits, of tensors that only their values may tell apart.
+  // True if comparing the values takes no noticeable time and only the values may tell the tensors apart.
   bool is_cheap() const {
     constexpr u64 most_bytes = u64{256} << 20;
     if (!diff_.tensors.are_alike()) return false;

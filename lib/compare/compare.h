@@ -18,15 +18,15 @@ struct CompareOptions {
   std::vector<std::string> ignored_keys;     ///< globs, also of tokenizer keys
   std::vector<std::string> ignored_tensors;  ///< globs over the names that both sides go by
   bool data = false;                         ///< measure the values
-  bool quick = false;                        ///< do not measure them without being asked
+  bool quick = false;                        ///< do not measure values unless requested
   std::optional<double> max_rms;             ///< of values that still count as equal, as a fraction; implies `data`
   bool layout = false;                       ///< also say where in the files things are
   unsigned threads = default_threads();
   Progress* progress = nullptr;
 };
 
-/// One fact that the two models state differently. What follows from keys or tensors, or is only the form of the files,
-/// is told but does not make models differ.
+/// A fact that differs between the models. Facts derived from keys or tensors, or about the file format, are reported
+/// but do not make models differ.
 struct FactChange {
   std::string name;
   std::string a, b;
@@ -56,17 +56,17 @@ struct ModelDiff {
   Measurements measured;         ///< of tensors.same_shape, if they were compared; else empty
   std::optional<double> max_rms;
   std::vector<LayoutChange> layout;
-  std::vector<std::string> remarks;  ///< what was not compared, and why; raw text
+  std::vector<std::string> remarks;  ///< omitted comparisons and their reasons; raw text
 
   /// Tensors of the same shape whose values differ, or could not be compared.
   std::vector<TensorChange> changed_values() const;
-  /// Does a measurement count as equal, given --max-rms?
+  /// True if a measurement counts as equal under --max-rms.
   bool is_within(const Measurement& measured) const;
-  /// Does a change of type count? Not if --max-rms judges by the values.
+  /// True if a changed type counts as a difference: not if --max-rms judges by the values.
   bool types_count() const { return !max_rms; }
-  /// Nothing that counts differs.
+  /// True if nothing that counts differs.
   bool equal() const;
-  /// Equal, and not even something that does not count is to be told.
+  /// True if equal and there are no other differences to report.
   bool is_silent() const { return equal() && identity.empty() && tensors.retyped == 0 && changed_values().empty(); }
   /// The note "diff-values": values that were not compared might tell models of the same tensors apart.
   std::optional<Finding> values_left_out() const;

@@ -1,4 +1,4 @@
-// Adapters as sides of a comparison: what their pairs add to a model, whatever factors it is made of.
+// Adapters as sides of a comparison: compares the products of their pairs instead of the factors.
 #pragma once
 
 #include "base/error.h"
@@ -7,12 +7,12 @@
 
 namespace modelutils {
 
-/// Is it a LoRA adapter, as a GGUF file or as a directory of PEFT's or mlx-lm's?
+/// True for a LoRA adapter: a GGUF file, or a directory of PEFT or mlx-lm.
 bool is_adapter(const Model& model);
 
-/// Puts the products scale × B·A of an adapter in the place of its factors: one tensor for each pair, by the name of
-/// the module or tensor that it is added to, of the shape of that ({in, out, experts}), with the rank as its type. What
-/// is no factor stays. `model` must outlive the side. Errors: those of adapter/adapter.h; reading.
+/// Replaces an adapter's factors by their products scale × B·A: one tensor per pair, named after the adapted module or
+/// tensor, with its shape ({in, out, experts}) and the rank as its type. Other tensors stay. `model` must outlive the
+/// side. Errors: those of adapter/adapter.h; reading.
 Status take_products(const Model& model, ComparedModel& side);
 
 }  // namespace modelutils

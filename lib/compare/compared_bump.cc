@@ -133,7 +133,7 @@ class BumpLook {
       const bool is_bias = role.in_layer && role.sources[0].ends_with(".bias");
       MU_ASSIGN(const bool is_absent,
                 is_bias ? is_all_zero(*opened_->model->bump->file, entry.offset, entry.size) : Result<bool>(false));
-      if (is_absent) continue;  // the model has none; BUMPWGT3 has room for it all the same
+      if (is_absent) continue;  // the format has an entry that the model lacks
       for (std::size_t part = 0; part < 2 && !role.sources[part].empty(); ++part) {
         const Excerpt excerpt = excerpt_of(entry, opened_->dimensions, part);
         add(i,

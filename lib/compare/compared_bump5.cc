@@ -63,7 +63,7 @@ class Bump5Look {
       const bool is_bias = role.in_layer && role.sources[0].ends_with(".bias");
       MU_ASSIGN(const bool is_absent,
                 is_bias ? is_all_zero(*opened_->model->bump5->file, entry.offset, entry.size) : Result<bool>(false));
-      if (is_absent) continue;  // the model has none; there is room for it all the same
+      if (is_absent) continue;  // the format has an entry that the model lacks
       const u64 parts = role.sources[1].empty() ? 1 : 2;
       for (u64 part = 0; part < parts; ++part) {
         const Excerpt excerpt = excerpt_of(entry, part, parts);
@@ -76,7 +76,7 @@ class Bump5Look {
     return {};
   }
 
-  // Of two parts a matrix has one above the other, a vector one behind the other.
+  // A matrix stacks its two parts vertically, a vector concatenates them.
   Excerpt excerpt_of(const Entry& entry, u64 part, u64 parts) const {
     const bump::Shape shape = bump5::shape_of(entry.slot.role, document().header).value_or(bump::Shape{});
     const Padding none{1, 1};

@@ -1,4 +1,4 @@
-// One side of a comparison: what an opened model of any format has to compare, under names that the other side uses.
+// One side of a comparison: an opened model of any format, under names that both sides use.
 #pragma once
 
 #include <deque>
@@ -17,13 +17,13 @@
 
 namespace modelutils {
 
-/// How the tensors of a side are called.
+/// The names of a side's tensors.
 enum class Naming : u8 {
   own,   ///< as in the file; of directories without a wrapper's "language_model."
   gguf,  ///< as in the GGUF that mlx2gguf would write, with rows in its order
 };
 
-/// Texts and shapes that no opened model has as they are wanted. What is kept stays where it is.
+/// Storage for texts and shapes that the opened model does not hold in the needed form. Stored items never move.
 class KeptTexts {
  public:
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
@@ -47,7 +47,7 @@ struct ComparedTensor {
   std::function<std::unique_ptr<TensorValues>()> values;  ///< set if they can
 };
 
-/// Which keys can be compared with which.
+/// The kind of keys; only keys of one kind can be compared.
 enum class KeyKind : u8 { gguf, directory, bump };
 
 /// Where things are in the files: said only on request.
@@ -74,7 +74,7 @@ struct ComparedModel {
   std::shared_ptr<KeptTexts> kept = std::make_shared<KeptTexts>();
 };
 
-/// What of the other side decides how this one is looked at.
+/// Facts about the other side that determine how this side is opened.
 struct ComparisonView {
   Naming naming = Naming::own;
   bool tokenizer = true;  ///< directories: read the tokenizer, as far as GGUF can say it
@@ -82,8 +82,8 @@ struct ComparisonView {
   bool apart = false;     ///< GGUFs: parts of fused tensors one by one, as directories have them
 };
 
-/// Looks at a model. Reads headers, the files next to the weights, and of BUMPWGT3 the biases. What cannot be read of a
-/// broken model is left out. Errors: a file vanished meanwhile.
+/// Prepares a model for comparison. Reads headers, the files beside the weights, and for BUMPWGT3 the biases. Skips
+/// unreadable parts of a broken model. Errors: a file vanished meanwhile.
 Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump(std::shared_ptr<const Model> model, const ComparisonView& view);

@@ -7,13 +7,13 @@
 
 namespace modelutils {
 
-// Of `of` neighbours the first `keep` count, again and again.
+// Of every `of` neighbours only the first `keep` are kept.
 struct Padding {
   u64 keep = 1;
   u64 of = 1;
 };
 
-// Which part of an entry is a tensor: rows from `first_row` on, and columns of each row.
+// The part of an entry that is a tensor: rows from `first_row`, and columns of each row.
 struct Excerpt {
   u64 first_row = 0;
   u64 rows = 0;
@@ -36,7 +36,7 @@ ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& store
 /// What a header says of the model; 0 is "not said".
 void set_facts(const bump::Dimensions& dimensions, ModelFacts& facts);
 
-/// Are these bytes of a file all zero?
+/// True if these bytes of a file are all zero.
 Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size);
 
 }  // namespace modelutils

@@ -49,7 +49,7 @@ struct Job {
   u64 pieces() const { return (a->elements() + piece - 1) / piece; }
 };
 
-// Are equal bytes equal values? Of a type that nobody knows there is nothing but bytes.
+// True if equal bytes imply equal values. For an unknown type the bytes are all there is.
 bool is_stored_alike(const Job& job) {
   const StoredForm& a = job.a->form();
   const StoredForm& b = job.b->form();
@@ -140,7 +140,7 @@ class Measurer {
     }
   }
 
-  // Whether there is something left to do for a pair.
+  // True if a pair still needs work.
   bool is_open(std::size_t i) const {
     return jobs_[i].a->elements() > 0 && results_[i].problem.empty() && !results_[i].equal_bytes;
   }
@@ -227,7 +227,7 @@ class Measurer {
     }
   }
 
-  // Nothing if reading failed, which is kept.
+  // Returns nullopt if reading failed; the error is kept.
   std::optional<PieceSums> measure_piece(std::size_t i, u64 piece, Scratch& scratch) {
     Job& job = jobs_[i];
     u64 elements = 0;

@@ -1,4 +1,4 @@
-// What differs between the tensors of two models, as far as headers tell.
+// Differences between the tensors of two models, from their headers.
 #pragma once
 
 #include <span>
@@ -25,12 +25,12 @@ struct TensorChanges {
   std::vector<TensorPair> same_shape;          ///< all that can be compared value by value, retyped or not
   u64 retyped = 0;                             ///< of `same_shape`
 
-  /// Have both models the same tensors, in shape and type?
+  /// True if both models have the same tensors in shape and type.
   bool are_alike() const { return added.empty() && removed.empty() && reshaped.empty() && retyped == 0; }
 };
 
-/// Pairs by name; of equal names in one model the first counts. Tensors that match a glob of `ignored` are passed over.
-/// Dimensions of 1 behind the last one do not count.
+/// Pairs tensors by name; of equal names in one model the first counts. Skips tensors that match a glob in `ignored`.
+/// Ignores trailing dimensions of 1.
 TensorChanges compare_tensors(std::span<const ComparedTensor> a, std::span<const ComparedTensor> b,
                               const std::vector<std::string>& ignored);
 

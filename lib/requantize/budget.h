@@ -24,7 +24,7 @@ struct Limits {
   /// Bytes of the file with these types.
   std::function<Result<u64>(std::span<const TensorType> types)> size_of;
   std::optional<u64> max_bytes;
-  /// Does a model with these types fit into memory? Empty: nobody asks.
+  /// True if a model with these types fits into memory. Empty: no limit.
   std::function<Result<bool>(std::span<const TensorType> types)> fits_memory;
 };
 

@@ -89,7 +89,7 @@ class Planner {
     return {};
   }
 
-  // A pattern that selects nothing that may be quantised is a mistake of whoever wrote it.
+  // Refuses a pattern that selects no quantisable tensor: it is a mistake.
   Status check_overrides() const {
     for (const TypeOverride& one : overrides_) {
       const bool selects = std::any_of(tensors_.begin(), tensors_.end(), [&](const MixTensor& tensor) {

@@ -1,4 +1,4 @@
-// The plan of a run: source, types, header. Whatever can be refused without reading values is refused here.
+// The plan of a run: source, types, header. Refuses everything that can be refused without reading values.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,7 @@ OutputOptions output_options(const QuantizePlan& plan, const QuantizeRequest& re
   return options;
 }
 
-// What is on the disk under the temporary name must be what was planned.
+// Checks that the file on disk, under its temporary name, matches the plan.
 Status check_written(const QuantizePlan& plan, const AtomicOutput& output) {
   if (!output.is_seekable()) return {};
   const auto refuse = [&](std::string message) { return output_error("out-check", std::move(message), output.path()); };

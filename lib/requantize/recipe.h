@@ -1,5 +1,5 @@
-// Recipes: files with a line for each wish. "type=MIX" is the mix, "PATTERN=TYPE" a type for what a pattern selects;
-// what comes first decides. Empty lines and lines that begin with # mean nothing.
+// Recipes: files with one setting per line. "type=MIX" sets the mix, "PATTERN=TYPE" the type of matching tensors; the
+// first match counts. Empty lines and lines that begin with # are ignored.
 #pragma once
 
 #include <string>

@@ -142,7 +142,7 @@ class GgufSource : public Source {
     return divides ? Status() : refuse("has a factor by which nothing can be divided");
   }
 
-  // Tensors that adapters change are values in F32 from then on.
+  // Tensors changed by adapters are F32 from here on.
   Status merge(const std::string& path, const std::vector<adapter::Wanted>& adapters) {
     MU_ASSIGN(const adapter::Base base, to_gguf::read_base(path));
     MU_ASSIGN(auto merges, adapter::plan_merge(adapters, base, open_adapter));

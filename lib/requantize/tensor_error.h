@@ -7,7 +7,7 @@
 
 namespace modelutils::requantize {
 
-/// Adds what `carried` differs from `exact` by. `weights` are those of the elements, or empty.
+/// Accumulates the error of `carried` against `exact`. `weights`: one per element, or empty.
 void measure_row(std::span<const float> exact, std::span<const float> carried, std::span<const float> weights,
                  TensorError& error);
 
