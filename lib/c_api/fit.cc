@@ -1,4 +1,4 @@
-// Whether a model fits, as JSON.
+// Reports whether a model fits, as JSON.
 #include <cstddef>
 
 #include "c_api/fit_request.h"

@@ -1,4 +1,4 @@
-// What verify and model-diff answer, as JSON.
+// The results of verify and model-diff, as JSON.
 #include "c_api/report_text.h"
 #include "io/text_output.h"
 #include "report/model_diff.h"

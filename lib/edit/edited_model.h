@@ -54,7 +54,7 @@ struct EditedModel {
 
   gguf::OutKey* find_key(std::string_view key);
   EditedTensor* find_tensor(std::string_view name);
-  /// What general.alignment says, 32 without it.
+  /// The value of general.alignment, or 32 if absent.
   u64 alignment() const;
 };
 
@@ -68,7 +68,7 @@ struct BlockCounts {
   std::string key(std::string_view suffix) const { return architecture + "." + std::string(suffix); }
 };
 
-/// What a key counts; 0 if it is missing or no u32.
+/// Returns a key's value as a count; 0 if it is missing or not a u32.
 u64 count_of(EditedModel& model, const std::string& key);
 
 BlockCounts counts_of(EditedModel& model);

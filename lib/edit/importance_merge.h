@@ -57,7 +57,8 @@ Status drop_unused(ImportanceMerge& merge);
 Result<u64> gguf_size(const ImportanceMerge& merge);
 Result<u64> legacy_size(const ImportanceMerge& merge);
 
-/// Is `path` an importance matrix, and of the format before GGUF if `legacy`? What cannot be opened is not.
+/// True if `path` is an importance matrix, and with `legacy` one in the format before GGUF. False if it cannot be
+/// opened.
 bool is_importance_file(const std::string& path, bool legacy);
 
 /// Reads the headers and adds up the counts. A file of the older format counts calls of 512 tokens, llama-imatrix's

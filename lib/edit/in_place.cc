@@ -84,7 +84,7 @@ Status settle_journal(const std::string& journal, const ExclusiveFile& file, con
   return {};
 }
 
-// The journal to recover by, wherever it is: nothing where no edit was interrupted.
+// Returns the journal for recovery; empty if no edit was interrupted.
 Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile& file, const std::string& path,
                                                              const std::string& named) {
   if (!named.empty()) {

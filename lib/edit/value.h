@@ -21,7 +21,7 @@ struct EditType {
 
 /// "u32", "string[]" -> a type; nothing for other texts ("array" too, which says too little).
 std::optional<EditType> edit_type_from_name(std::string_view name);
-/// The type that a key has. Nothing for arrays of arrays.
+/// The type of a key; nullopt for arrays of arrays.
 std::optional<EditType> edit_type_of(const gguf::OutKey& key);
 
 /// The bytes behind the type field. Scalars: decimal numbers (also "nan", "inf", "-inf" for floats), "true" and

@@ -15,7 +15,7 @@ struct ByteSpan {
   std::size_t id = 0;
 };
 
-/// Bytes that belong to nothing.
+/// Bytes that no structure accounts for.
 struct ByteGap {
   u64 begin = 0;
   u64 end = 0;

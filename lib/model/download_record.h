@@ -28,7 +28,7 @@ std::optional<ExpectedContent> expected_content(std::string_view etag);
 std::optional<ExpectedContent> ollama_blob(std::string_view base_name);
 
 struct DownloadRecord {
-  std::optional<ExpectedContent> expected = {};  ///< nothing if no cache knows the file
+  std::optional<ExpectedContent> expected = {};  ///< nullopt if no cache knows the file
   std::optional<u64> bytes = {};                 ///< that it should have, where that is recorded
   std::string revision = {};                     ///< commit that it belongs to; may be empty
   std::string blob = {};                         ///< path of the blob that a link of a Hub snapshot leads to

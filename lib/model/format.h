@@ -44,7 +44,7 @@ struct PathProbe {
   bool ignore_index = false;     ///< safetensors: a directory is opened as if it had no index
   FolderFile opened;             ///< no file for a directory
   std::string head;              ///< first bytes of a file (at most 4096); empty for a directory
-  std::optional<Format> format;  ///< nothing if it is of no format that we know
+  std::optional<Format> format;  ///< nullopt if the format is unknown
 
   u64 file_size() const { return opened.file ? opened.file->file_size() : 0; }
 };
