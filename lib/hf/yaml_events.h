@@ -57,7 +57,8 @@ class YamlEvents {
   }
   bool is_plain() const { return event_.data.scalar.style == YAML_PLAIN_SCALAR_STYLE; }
   bool is_block() const {
-    return event_.data.scalar.style == YAML_LITERAL_SCALAR_STYLE || event_.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
+    return event_.data.scalar.style == YAML_LITERAL_SCALAR_STYLE ||
+           event_.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
   }
 
   /// After an error: what libyaml says of it, and where.

@@ -85,8 +85,8 @@ class Planner {
               model.format == Format::mlx ? check_model_directory(model) : check_safetensors(model));
     for (const Finding& finding : checked.findings.findings()) {
       // Notes on the layout and on the template, which goes into the file as it is, belong to the report.
-      const bool is_remark = finding.code == "hf-layout-metadata" ||
-                             (finding.code == "template-normal-token" && !options_.no_vocab);
+      const bool is_remark =
+          finding.code == "hf-layout-metadata" || (finding.code == "template-normal-token" && !options_.no_vocab);
       if (is_remark) plan_.report.remarks.add(finding);
       if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
       // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.

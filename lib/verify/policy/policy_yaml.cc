@@ -57,7 +57,8 @@ class YamlReader {
   Result<YamlValue> value(yaml_event_type_t type, std::size_t depth) {
     if (type == YAML_NO_EVENT) return no_yaml();
     if (type == YAML_ALIAS_EVENT || events_.has_anchor_or_tag()) {
-      return refuse("has an alias, an anchor or a tag (*, & or !), which policies do not use; put texts with them in quotes");
+      return refuse(
+          "has an alias, an anchor or a tag (*, & or !), which policies do not use; put texts with them in quotes");
     }
     if (++values_ > max_policy_values) return refuse(fmt::format("has more than {} values", max_policy_values));
     YamlValue node;
