@@ -174,7 +174,7 @@ class Reading(unittest.TestCase):
                 try:
                     model = mu.open(file)
                 except mu.InputError as error:
-                    self.assertIn("malformed", file, error)
+                    self.assertRegex(file, "malformed|holes", error)
                     continue
                 if len(model.files) > 1:
                     continue  # the other reader knows one file
@@ -353,7 +353,7 @@ class Errors(unittest.TestCase):
 class Reports(unittest.TestCase):
     def test_verify(self):
         findings = mu.verify(path("gguf/small.gguf"), data=True)
-        self.assertEqual([finding.code for finding in findings], ["gguf-value-nan", "data-nan"])
+        self.assertEqual([finding.code for finding in findings], ["gguf-value-nan", "loader-exempt", "data-nan"])
         self.assertNotIn("data-nan", [finding.code for finding in mu.verify(path("gguf/small.gguf"))])
         broken = mu.verify(path("gguf/hostile.gguf"))
         self.assertFalse(broken.ok)

@@ -38,15 +38,15 @@ class PolicyReader {
   }
 
   static Status only(const YamlValue& table, std::string_view prefix, std::initializer_list<std::string_view> known) {
-    for (const auto& [name, value] : table.members) {
-      if (std::ranges::find(known, name) != known.end()) continue;
-      ClosestName closest(name);
+    for (const YamlValue& member : table.members) {
+      if (std::ranges::find(known, member.name) != known.end()) continue;
+      ClosestName closest(member.name);
       std::string names;
       for (const std::string_view each : known) {
         closest.offer(each);
         names += (names.empty() ? "" : ", ") + std::string(each);
       }
-      return refuse(value, std::string(prefix) + name,
+      return refuse(member, std::string(prefix) + member.name,
                     fmt::format("is not a member of policies here{}: {}", closest.hint(), names));
     }
     return {};
@@ -153,7 +153,8 @@ class PolicyReader {
   }
 
   Status read_severity(const YamlValue& severities) {
-    for (const auto& [code, node] : severities.members) {
+    for (const YamlValue& node : severities.members) {
+      const std::string& code = node.name;
       const std::string_view name = node.text;
       if (name != "error" && name != "warning" && name != "note") {
         return refuse(node, "severity." + code, "must be error, warning or note");

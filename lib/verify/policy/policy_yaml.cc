@@ -99,7 +99,8 @@ class YamlReader {
       const auto [known, is_new] = lines.emplace(name.text, name.line);
       if (!is_new) return refuse(fmt::format("has '{}' twice, first in line {}", name.text, known->second), name.line);
       MU_ASSIGN(YamlValue member, value(events_.next(), depth + 1));
-      map.members.emplace_back(std::move(name.text), std::move(member));
+      member.name = std::move(name.text);
+      map.members.push_back(std::move(member));
     }
   }
 
@@ -109,9 +110,9 @@ class YamlReader {
 
 }  // namespace
 
-const YamlValue* YamlValue::find(std::string_view name) const {
-  const auto found = std::ranges::find_if(members, [&](const auto& member) { return member.first == name; });
-  return found == members.end() ? nullptr : &found->second;
+const YamlValue* YamlValue::find(std::string_view wanted) const {
+  const auto found = std::ranges::find(members, wanted, &YamlValue::name);
+  return found == members.end() ? nullptr : &*found;
 }
 
 Result<YamlValue> parse_policy_yaml(std::string_view text) {

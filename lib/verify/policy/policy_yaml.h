@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -14,15 +13,16 @@ namespace modelutils {
 struct YamlValue {
   enum class Kind : u8 { text, list, map };
 
+  std::string name;  ///< of a member of a map
   Kind kind = Kind::text;
   u64 line = 1;
   std::string text;
   bool is_quoted = false;
-  std::vector<YamlValue> items;                            ///< for a list
-  std::vector<std::pair<std::string, YamlValue>> members;  ///< for a map; names are distinct
+  std::vector<YamlValue> items;    ///< for a list
+  std::vector<YamlValue> members;  ///< for a map; names are distinct
 
   /// Returns nullptr if there is no such member.
-  const YamlValue* find(std::string_view name) const;
+  const YamlValue* find(std::string_view wanted) const;
 };
 
 /// Parses one document whose top level is a map; an empty text is an empty map. Error "policy-syntax" with the line:
