@@ -4,6 +4,7 @@
 #include "base/path.h"
 #include "hf/remarks.h"
 #include "tokenizer/read/build.h"
+#include "tokenizer/read/chat_template.h"
 #include "tokenizer/read/tekken.h"
 #include "tokenizer/read/tiktoken.h"
 #include "tokenizer/score_spread.h"

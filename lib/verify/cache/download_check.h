@@ -8,6 +8,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/error.h"
 #include "base/finding_log.h"
 #include "base/thread_budget.h"
 #include "io/hash.h"
