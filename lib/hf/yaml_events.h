@@ -17,7 +17,8 @@ class YamlEvents {
   /// `text` must be UTF-8 without a byte order mark, and outlive the object.
   explicit YamlEvents(std::string_view text) {
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+    const char* const input = text.empty() ? "" : text.data();  // libyaml insists on a pointer
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(input), text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   }
   ~YamlEvents() {

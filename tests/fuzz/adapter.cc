@@ -82,8 +82,10 @@ void read_directory(std::string_view config, std::vector<std::byte> weights) {
     safetensors::ShardSet set;
     set.path = name;
     set.files.push_back({.path = name, .base_name = name, .source = source, .document = *document});
-    (void)safetensors_container_findings(set);
-    if (auto read = adapter::read_adapter(folder, set)) check_adapter(std::move(*read));
+    const Findings findings = safetensors_container_findings(set);
+    auto read = adapter::read_adapter(folder, set);
+    // The tools refuse a broken container before they read its factors (rules/safetensors/adapter.h).
+    if (read && first_container_error(findings) == nullptr) check_adapter(std::move(*read));
   }
 }
 
