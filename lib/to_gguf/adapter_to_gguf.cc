@@ -75,7 +75,7 @@ Result<adapter::Base> base_of_gguf(const std::string& path) {
   return base;
 }
 
-// A directory without weights: what config.json says is all there is.
+// Describes the base from its config.json alone, for a directory without weights.
 Result<adapter::Base> base_of_config(const std::string& path) {
   MU_ASSIGN(const std::optional<hf::Config> config, hf::load_config(ModelFolder(path)));
   if (!config) return unknown_base(path);
@@ -97,7 +97,7 @@ Result<adapter::Base> base_of_config(const std::string& path) {
   known.set("traditional", config->bool_field("rope_traditional").value_or(false) ? 1 : 0);
   const arch::Sizes stated = arch::stated_sizes(*base.family, *config);
   const u64 layers = stated.get(arch::symbol::layers);
-  // Tensors would tell whether a model has the experts that its class may have.
+  // Without tensors, the stated expert count is the only sign that the model has experts.
   if (const u64 experts = stated.get(arch::symbol::experts)) known.set(arch::symbol::experts, experts);
   MU_ASSIGN(base.sizes, arch::solve_sizes(*base.family, *config, layers, {}, std::move(known)));
   base.is_tied = config->tie_word_embeddings.value_or(base.family->tied_by_default);
@@ -119,14 +119,14 @@ Result<adapter::Base> base_of_directory(const std::string& path) {
   base.sizes = plan.map.sizes;
   base.is_tied =
       std::ranges::none_of(plan.map.tensors, [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
-  // Other options may make another GGUF of it: who has one passes that as the base.
+  // Assumes default conversion options. If the base GGUF was made with others, pass that GGUF as the base.
   std::map<std::string_view, TensorType> types;
   for (std::size_t i = 0; i < plan.map.tensors.size(); ++i) types.emplace(plan.map.tensors[i].name, plan.forms[i].type);
   find_scaled(types, base);
   return base;
 }
 
-// One tensor of the output: half a pair.
+// One output tensor: half of a pair.
 struct OutHalf {
   std::size_t pair = 0;
   bool is_a = false;
@@ -179,8 +179,8 @@ class Converter {
     return lay_out(base);
   }
 
-  // The runtime multiplies by alpha / rank of each pair; what the adapter means beyond that goes into B. 0 would
-  // mean 1.
+  // llama.cpp multiplies each pair by alpha / rank, with one alpha for the whole file, so choose the alpha that most
+  // blocks want; the remaining factors are multiplied into B. llama.cpp treats alpha 0 as 1.
   void choose_alpha() {
     std::map<float, u64> votes;
     for (const adapter::Pair& pair : pairs_) {
@@ -204,12 +204,13 @@ class Converter {
     return static_cast<float>(adapter_.modules[block.module].scale * static_cast<double>(pair.rank));
   }
 
-  // F16 if all of a pair are stored so and nothing was multiplied; F32 otherwise.
+  // F16 if the whole pair is stored as F16 and unscaled, otherwise F32.
   TensorType type_of(std::size_t number) const {
     if (options_.type) return *options_.type;
     const adapter::Pair& pair = pairs_[number];
     const TensorType first = adapter_.modules[pair.blocks.front().module].a.type;
-    // llama.cpp rounds what it multiplies with a BF16 factor to BF16, so those widen; F16 is close enough to F32.
+    // llama.cpp rounds the products of BF16 factors to BF16, so widen those to F32; F16 factors lose nothing that
+    // matters.
     const bool is_half = first == TensorType::F16;
     for (std::size_t i = 0; i < pair.blocks.size(); ++i) {
       const adapter::Module& module = adapter_.modules[pair.blocks[i].module];
@@ -317,7 +318,7 @@ class Converter {
                        options_.directory);
   }
 
-  // Nothing was lost when the factors were read as float32.
+  // True if all factors were read as float32 without rounding.
   Result<bool> fits_float_exactly(const adapter::Pair& pair) const {
     for (const adapter::Block& block : pair.blocks) {
       const adapter::Module& module = adapter_.modules[block.module];
@@ -328,7 +329,7 @@ class Converter {
     return true;
   }
 
-  // Of a table that is looked up the runtime wants lora_a [vocabulary, r] and lora_b [width, r].
+  // For an embedding, llama.cpp expects lora_a [vocabulary, r] and lora_b [width, r], so swap A and B.
   static void exchange(const adapter::Pair& pair, adapter::PairValues& values) {
     std::vector<float> b(values.a.size());
     for (u64 k = 0; k < pair.rank; ++k) {
@@ -341,7 +342,7 @@ class Converter {
   const AdapterToGgufOptions& options_;
   adapter::Adapter adapter_;
   std::vector<adapter::Pair> pairs_;
-  std::vector<std::vector<double>> scales_;  // of each pair's blocks
+  std::vector<std::vector<double>> scales_;  // for each pair, one scale per block
   float alpha_ = 1;
   std::vector<OutHalf> halves_;
   gguf::OutLayout layout_;

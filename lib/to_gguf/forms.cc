@@ -16,7 +16,7 @@ namespace modelutils::to_gguf {
 
 namespace {
 
-// Looks at the scales of all parts, and at the codes where they may matter.
+// Analyses the scales of all parts, and the codes too if the choice may depend on them.
 Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor, const SourceMatrix& matrix,
                                const RepackOptions& options) {
   const Carrier& carrier = carrier_of(matrix.form);
@@ -29,8 +29,8 @@ Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor,
   return carrier.choose(matrix.form, matrix.columns, analysis, options, false);
 }
 
-// True if the tensor has one factor, or one for each expert, and llama.cpp reads it beside the type that takes the
-// form; with a bias llama.cpp aborts.
+// True if the tensor has one factor, or one per expert, that llama.cpp can read as a separate tensor beside the type
+// the form is stored as. llama.cpp aborts if the matrix also has a bias.
 bool may_scale(const HfModel& model, const MappedTensor& tensor, const SourceMatrix& matrix) {
   const TensorType type = matrix.form.kind == FormKind::nvfp4 ? TensorType::NVFP4 : TensorType::BF16;
   const bool is_known = arch::takes_factor(tensor.name, type);
@@ -41,8 +41,8 @@ bool may_scale(const HfModel& model, const MappedTensor& tensor, const SourceMat
   return std::ranges::none_of(model.matrices, [&](const SourceMatrix& other) { return other.name == bias; });
 }
 
-// A sum is a computed value: plain bases keep their type, quantised ones take the fallback, and F32 as the fallback,
-// which alone is exact, serves both.
+// The type of merged weights. They are computed values: plain bases keep their type, quantised ones use the fallback.
+// F32 as the fallback asks for an exact result, so it applies to both.
 TensorType merged_type(const MappedTensor& tensor, const SourceMatrix& matrix, TensorType fallback) {
   if (tensor.must_be_f32 || fallback == TensorType::F32) return TensorType::F32;
   const TensorType type = matrix.is_quantized() ? fallback : matrix.form.type();

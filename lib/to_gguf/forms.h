@@ -1,4 +1,4 @@
-// How each tensor of a directory is carried into GGUF: which type, whether exactly, and the encoding of its rows.
+// Chooses how each tensor of a directory is stored in GGUF (type, exactness) and encodes its rows.
 #pragma once
 
 #include <string>
@@ -17,25 +17,26 @@ namespace modelutils::to_gguf {
 struct GgufForm {
   TensorType type = TensorType::F32;
   bool exact = true;
-  bool measured = true;     ///< false: whether it is exact was not looked at, `exact` says nothing
+  bool measured = true;     ///< false if exactness was not checked; `exact` is then meaningless
   std::string source;       ///< name of the first source, or "generated"
   std::string source_form;  ///< for the report
   std::string reason;
-  Target target;  ///< for quantised sources
+  Target target;  ///< only set for quantised sources
 };
 
 /// How closely a plan looks at the scales and biases of quantised tensors.
 enum class Look : u8 {
-  all,   ///< at all of them
-  size,  ///< only where the size depends on them (ScaleUse), if they are finite and within f16, as MLX writes them
+  all,   ///< every scale and bias
+  size,  ///< only those the size depends on (ScaleUse); assumes the rest are finite and fit f16, as MLX writes them
 };
 
-/// Chooses type and encoding. Looks at scales and biases of a quantised tensor, with options.exact at all of them; at
-/// weights only where groups of zeros matter. Errors: "convert-inexact" (with options.exact), reading.
+/// Chooses the tensor's type and encoding. Reads the scales and biases of quantised tensors as `look` says (all of them
+/// with options.exact), and the weights only if all-zero groups matter. Errors: "convert-inexact" (with options.exact);
+/// those of reading.
 Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, const RepackOptions& options, Look look);
 
-/// Encodes rows [first, first + count) (multiples of row_granule()) into `out`. `scratch` belongs to the calling
-/// thread. `error`, if given, collects the difference to the exact values.
+/// Encodes rows [first, first + count), both multiples of row_granule(), into `out`. `scratch` belongs to the calling
+/// thread. If `error` is not null, accumulates the difference from the exact values in it.
 Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufForm& form, u64 first, u64 count,
                    MutableBytes out, StoredRows& scratch, ValueSums* error);
 

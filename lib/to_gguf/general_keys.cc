@@ -22,7 +22,7 @@ void add_real(Keys& keys, std::string_view name, std::optional<float> value) {
   if (value) keys.push_back(gguf::make_key_f32(std::string(name), *value));
 }
 
-// One of the models or datasets that the model was made from: "organisation/name", an address that ends so, or a bare
+// Adds the keys of one source model or dataset, given as "organisation/name", an address ending like that, or a bare
 // name.
 void add_source(Keys& keys, const std::string& prefix, std::string_view source) {
   const std::size_t scheme = source.find("://");
@@ -55,7 +55,7 @@ void add_sources(Keys& keys, std::string_view kind, const std::vector<std::strin
   }
 }
 
-// `_name_or_path`, where it is the name of a model and not a path of some computer.
+// Returns `_name_or_path` if it is a model's name, or an empty view if it is a local path.
 std::string_view stated_name(const hf::Config& config) {
   const std::string_view name = config.string_field("_name_or_path").value_or("");
   const bool is_path = name.find_first_of("/.~") == 0 || name.find('\\') != std::string_view::npos ||

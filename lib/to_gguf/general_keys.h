@@ -1,6 +1,4 @@
-// general.* keys: what a model is called, where it comes from and how it wants to be sampled. Source:
-// docs/conversion.md
-// ("Names").
+// Builds the general.* keys: name, origin and sampling defaults. Source: docs/conversion.md ("Names").
 #pragma once
 
 #include <string>
@@ -15,14 +13,14 @@
 
 namespace modelutils::to_gguf {
 
-/// What the model is called. Empty where nothing tells.
+/// The model's name and its components. Unknown components are empty.
 struct Identity {
   std::string name, organization, basename, finetune, version, size_label;
 };
 
-/// From the model card; what that does not say from the repository of the Hugging Face cache that `directory` belongs
-/// to or, outside of the cache, from config.json's `_name_or_path` and then from the directory's own name.
-/// `parameters`: of the model, to tell sizes from context lengths.
+/// Finds the model's name. Components come from the model card; then, if `directory` is in the Hugging Face cache, from
+/// its repository's name, otherwise from `_name_or_path` in config.json and then from the directory's name.
+/// `parameters` is the model's parameter count; it tells size labels from context lengths.
 Identity find_identity(const hf::ModelCard& card, const hf::Config& config, const std::string& directory,
                        u64 parameters);
 
@@ -30,27 +28,27 @@ struct GeneralFacts {
   std::string architecture;
   Identity identity;
   hf::Sampling sampling;
-  u64 parameters = 0;         ///< logical elements of all tensors
-  u64 expert_parameters = 0;  ///< those of stacked expert tensors among them
+  u64 parameters = 0;         ///< elements of all tensors
+  u64 expert_parameters = 0;  ///< elements of the stacked expert tensors
   u64 n_expert = 0;
   u32 file_type = 0;
 };
-/// general.architecture (first), type, sampling.*, name, organization, basename, finetune, version, size_label,
-/// file_type, quantization_version.
+/// Returns general.architecture (first), type, sampling.*, name, organization, basename, finetune, version, size_label,
+/// file_type and quantization_version.
 std::vector<gguf::OutKey> general_keys(const GeneralFacts& facts);
 
-/// general.lora.count, and of each adapter that was merged, in order, general.lora.N.name and .scale; nothing without
-/// any.
+/// Returns general.lora.count, and general.lora.N.name and .scale for each merged adapter in order. Returns no keys if
+/// `adapters` is empty.
 std::vector<gguf::OutKey> adapter_keys(const std::vector<adapter::Wanted>& adapters);
 
-/// "7.2B", "494M", "8x7B": the size label of a model of so many parameters.
+/// Returns a size label such as "7.2B", "494M" or "8x7B".
 std::string size_label(u64 parameters, u64 expert_parameters, u64 n_expert);
 
-/// llama_ftype number for the type that most weights have.
+/// Returns the llama_ftype number for a model whose weights are mostly `type`.
 u32 file_type_code(TensorType type);
 
-/// general.author, description, license*, base_model.*, dataset.*, tags, languages, datasets; never an empty array. The
-/// rest of the card is part of find_identity().
+/// Returns general.author, description, license*, base_model.*, dataset.*, tags, languages and datasets, but no empty
+/// arrays. find_identity() handles the rest of the card.
 std::vector<gguf::OutKey> model_card_keys(const hf::ModelCard& card);
 
 }  // namespace modelutils::to_gguf

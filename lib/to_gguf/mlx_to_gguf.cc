@@ -21,7 +21,7 @@ u64 bytes_of_files(const GgufPlan& plan) {
   return bytes;
 }
 
-// Everything in the directory that is read: an output must be none of it.
+// Returns every file of the directory that may be read. The output must not be one of them.
 Result<std::vector<std::string>> input_files(const HfModel& model) {
   std::vector<std::string> files = {model.config.path};
   for (const safetensors::ShardFile& shard : model.shards.files) files.push_back(shard.path);
@@ -40,7 +40,7 @@ Result<OutputOptions> output_options(const GgufPlan& plan, const MlxToGgufOption
   return OutputOptions{.force = options.force, .inputs = std::move(inputs), .binary = true};
 }
 
-// What would be in the way of the outputs, as warnings.
+// Adds a warning for each problem that writing the outputs would run into.
 Status remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
   MU_ASSIGN(const OutputOptions output, output_options(plan, options));
   for (const PlannedFile& file : plan.files) {
@@ -69,13 +69,13 @@ Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const Mlx
   outputs.reserve(plan.files.size());
   for (const PlannedFile& file : plan.files) {
     MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, create_options));
-    if (plan.files.size() > 1) output.pause();  // there may be more of them than files may be open
+    if (plan.files.size() > 1) output.pause();  // there may be more outputs than files may be open
     outputs.push_back(std::move(output));
   }
   return outputs;
 }
 
-// Errors are measured while the exact values are at hand anyway: for tensors that are not exact.
+// Streams all tensors. Measures errors for inexact tensors, whose exact values are at hand anyway.
 Status stream(GgufPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threads, Progress& progress) {
   std::vector<StreamFile> files;
   for (std::size_t i = 0; i < outputs.size(); ++i) {

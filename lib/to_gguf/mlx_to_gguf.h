@@ -1,5 +1,5 @@
-// MLX or Hugging Face directory -> GGUF that llama.cpp loads: planned from headers and scales, then streamed, checked,
-// renamed.
+// Converts an MLX or Hugging Face directory to a GGUF that llama.cpp loads. Plans from headers and scales, then
+// streams, checks and renames.
 #pragma once
 
 #include <functional>
@@ -26,22 +26,22 @@ struct MlxToGgufOptions {
   std::optional<std::string> name;
   bool no_vocab = false;
   PredictionChoice prediction = PredictionChoice::by_runtime;
-  std::vector<adapter::Wanted> adapters;      ///< to be merged, in this order
+  std::vector<adapter::Wanted> adapters;      ///< to merge, in this order
   OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
-  bool ignore_index = false;                  ///< go by the shards that are there, not by their index
-  std::optional<u64> split_max_size;          ///< padded bytes of tensor data in one file
+  bool ignore_index = false;                  ///< use the shards that are present instead of the index
+  std::optional<u64> split_max_size;          ///< limit on the padded tensor data bytes per file
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
-  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  /// Called with the finished report before the outputs get their final names. If it fails, no output appears.
   std::function<Status(const TransferReport&)> deliver;
 };
 
-/// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under
-/// the final names on an error.
+/// Converts the directory, or only plans with dry_run. Restarts `progress` with the number of bytes to write. On an
+/// error no output is left under its final name.
 ///
-/// Errors: everything that verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those
-/// of AtomicOutput; "convert-self-check" if what was written breaks a rule of ours (a bug).
+/// Errors: everything verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those of
+/// AtomicOutput; "convert-self-check" if the output breaks one of our rules (a bug).
 Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_gguf

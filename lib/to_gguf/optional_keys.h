@@ -1,4 +1,4 @@
-// Keys that are written only where there is something to say.
+// Helpers that add a key only if it has a value.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ inline void add_text(Keys& keys, std::string_view name, const std::optional<std:
   if (text) keys.push_back(gguf::make_key_string(std::string(name), *text));
 }
 
-/// Never an empty array: some readers refuse those.
+/// Skips empty arrays, which some readers refuse.
 inline void add_list(Keys& keys, std::string_view name, const std::vector<std::string>& items) {
   if (!items.empty()) keys.push_back(gguf::make_key_strings(std::string(name), items));
 }

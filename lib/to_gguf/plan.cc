@@ -31,7 +31,7 @@ namespace modelutils::to_gguf {
 
 namespace {
 
-constexpr u64 alignment = 32;  // parts of a split model have no key that could say another
+constexpr u64 alignment = 32;  // fixed: the parts of a split model carry no general.alignment key
 
 class Planner {
  public:
@@ -62,7 +62,7 @@ class Planner {
   }
 
  private:
-  // Whatever verify calls an error in the directory is refused.
+  // Opens the directory and refuses it if verify would report an error.
   Result<SafetensorsModel> open_sound_model() {
     MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
     probe.ignore_index = options_.ignore_index;
@@ -75,28 +75,29 @@ class Planner {
                          {}, {}, options_.directory);
     }
     if (!probe.format) {
-      SafetensorsModel nothing;  // understand_model() says what is missing
+      SafetensorsModel nothing;  // understand_model() reports what is missing
       nothing.set.path = options_.directory;
       return nothing;
     }
     MU_ASSIGN(Model model, open_model(std::move(probe)));
-    // Not by the table of formats: st-dump plans, too, and would bring along the rules of every format.
+    // Calls the checks directly instead of through the table of formats: st-dump also plans and would otherwise link
+    // the rules of every format.
     MU_ASSIGN(const CheckedModel checked,
               model.format == Format::mlx ? check_model_directory(model) : check_safetensors(model));
     for (const Finding& finding : checked.findings.findings()) {
-      // Notes on the layout and on the template, which goes into the file as it is, belong to the report.
+      // Notes on the layout and on the template, which is copied unchanged, belong in the report.
       const bool is_remark =
           finding.code == "hf-layout-metadata" || (finding.code == "template-normal-token" && !options_.no_vocab);
       if (is_remark) plan_.report.remarks.add(finding);
       if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
-      // The tokenizer is read below, with better words for what it lacks; --no-vocab does not need it.
+      // The tokenizer is read below, which gives better messages; --no-vocab does not need it.
       if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
       return tl::make_unexpected(with_path(finding, options_.directory));
     }
     return std::move(*model.safetensors);
   }
 
-  // What becomes of the blocks that predict further tokens; warn_of_losses() says it of those that are left out.
+  // Notes what happens to the blocks that predict further tokens; warn_of_losses() reports dropped ones.
   void remark_prediction() {
     const HfModel& model = *plan_.model;
     FindingLog& remarks = plan_.report.remarks;
@@ -131,7 +132,7 @@ class Planner {
     return plan_.model->prediction_blocks > 0 && arch::block_of(tensor).value_or(0) >= trunk();
   }
 
-  // The blocks and what is outside all layers, as gguf-edit --extract-mtp takes them out of the whole model.
+  // Keeps only the prediction blocks and the tensors outside all layers, like gguf-edit --extract-mtp on a whole model.
   void keep_prediction_alone() {
     std::vector<std::string> names;
     for (const MappedTensor& tensor : plan_.map.tensors) names.push_back(tensor.name);
@@ -191,7 +192,7 @@ class Planner {
     return {};
   }
 
-  // The factors of whole tensors that their blocks do not hold.
+  // Adds a ".scale" tensor for each tensor whose overall factor its blocks cannot hold.
   Status add_scales() {
     const std::size_t count = plan_.forms.size();
     for (std::size_t i = 0; i < count; ++i) {
@@ -270,7 +271,7 @@ class Planner {
       keys_.push_back(gguf::make_key_f32s(numbers.key, values));
     }
     append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
-    *folder.memory = {};  // large vocabularies
+    *folder.memory = {};  // frees the cached files: large vocabularies take much memory
     remarks.add_all(hyper.remarks);
     return {};
   }
@@ -279,8 +280,8 @@ class Planner {
     keys_.insert(keys_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }
 
-  // The loader treats a name with "phi-3" in it as a promise about the vocabulary: it fails without the tokens, and
-  // with them it strips what follows special tokens, as Phi-3's own tokenizer does.
+  // If the name contains "phi-3", llama.cpp requires Phi-3's tokens: it fails without them, and with them it strips the
+  // whitespace after special tokens as Phi-3's own tokenizer does.
   Result<std::string> model_name(const std::optional<tokenizer::Tokenizer>& tokenizer, const std::string& found) {
     std::string name = options_.name.value_or(found);
     const bool says_phi3 = tokenizer::promises_phi3_tokens(name);
@@ -299,7 +300,7 @@ class Planner {
     return std::string();
   }
 
-  // A model is as large as its layers, with further blocks or without.
+  // Parameter counts and file type cover the layers only, so they do not depend on prediction blocks.
   GeneralFacts general_facts() const {
     GeneralFacts facts;
     facts.architecture = plan_.model->family->gguf;
@@ -320,7 +321,7 @@ class Planner {
     return facts;
   }
 
-  // Tensors for each file: as many as fit into the limit, at least one.
+  // Returns the first tensor of each file. A file takes as many tensors as fit the limit, but at least one.
   std::vector<std::size_t> file_starts() const {
     std::vector<std::size_t> starts = {0};
     if (!options_.split_max_size) return starts;
@@ -409,7 +410,7 @@ Result<gguf::SplitSet> planned_model(const std::string& directory) {
   options.directory = directory;
   options.output = "planned.gguf";
   options.no_vocab = true;
-  options.links = OutsideLinks::warn;  // nothing of them is written
+  options.links = OutsideLinks::warn;  // a plan copies nothing from linked files into an output
   options.dry_run = true;
   MU_ASSIGN(const GgufPlan plan, plan_gguf(options));
   gguf::SplitSet set;

@@ -1,5 +1,5 @@
-// The plan of an MLX -> GGUF conversion: every output file with its header, every tensor with its form and place.
-// Made before a byte of weights is read or written; everything that can be refused is refused here.
+// The plan of an MLX -> GGUF conversion: every output file with its header, every tensor with its type and offset. It
+// is made before any weights are read or written, and everything that can be refused is refused here.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ struct PlannedFile {
 struct GgufPlan {
   std::unique_ptr<HfModel> model;
   TensorMap map;
-  std::vector<GgufForm> forms;  ///< one for each tensor of the map
+  std::vector<GgufForm> forms;  ///< one per tensor of the map
   std::vector<PlannedFile> files;
-  std::vector<StreamTensor> stream;  ///< one for each tensor of the map
+  std::vector<StreamTensor> stream;  ///< one per tensor of the map
   TransferReport report;             ///< without measured errors
 
   u64 total_bytes() const;
@@ -35,8 +35,8 @@ struct GgufPlan {
 
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options);
 
-/// The GGUF that mlx2gguf makes of a directory without options, except that it has no tokenizer: keys and tensors, no
-/// data. Errors: those of plan_gguf().
+/// Returns the GGUF that mlx2gguf would write for a directory with default options, without a tokenizer: keys and
+/// tensor infos, no data. Errors: those of plan_gguf().
 Result<gguf::SplitSet> planned_model(const std::string& directory);
 
 }  // namespace modelutils::to_gguf

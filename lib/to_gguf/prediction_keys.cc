@@ -21,7 +21,7 @@ bool may_have_one_for_each_layer(arch::KeyType type) {
   }
 }
 
-// "KEY=1|OTHER=0"
+// Returns the number of `key` in a list like "KEY=1|OTHER=0", or nullopt if absent.
 std::optional<u64> stated_number(std::string_view numbers, std::string_view key) {
   std::optional<u64> found;
   arch::for_each_name(numbers, [&](std::string_view text) {
@@ -66,7 +66,7 @@ class KeyExtender {
     return sizes_.find(row.symbol, block);
   }
 
-  // One number stands for the layers that have any: does it serve the blocks, too?
+  // True if a single number, which holds for all layers that have one, is also right for the blocks.
   bool is_as_in_layers(const arch::Key& row, const gguf::KeyElements& elements) const {
     for (u64 i = trunk_; i < trunk_ + blocks_; ++i) {
       const std::optional<u64> number = row.symbol.empty() ? std::nullopt : sizes_.find(row.symbol, i);

@@ -1,4 +1,4 @@
-// What a GGUF with blocks that predict further tokens says besides the keys of its layers.
+// Adapts and adds GGUF keys for models with blocks that predict further tokens.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace modelutils::to_gguf {
 
-/// Counts `blocks` more layers in ARCH.block_count, adds ARCH.nextn_predict_layers behind it, and gives every key with
-/// a number for each layer those of the blocks: by `sizes` (arch::sizes_of_blocks()), by PredictionForm::numbers, or as
-/// the last layer has it. A single number that the blocks have otherwise becomes such a list.
+/// Adds `blocks` to ARCH.block_count, inserts ARCH.nextn_predict_layers after it, and extends every per-layer key with
+/// values for the blocks: from `sizes` (arch::sizes_of_blocks()), from PredictionForm::numbers, or repeating the last
+/// layer's. A single number becomes a per-layer list if the blocks differ from it.
 void add_prediction_keys(const arch::Family& family, const arch::Sizes& sizes, u64 blocks,
                          std::vector<gguf::OutKey>& keys);
 
-/// The key that a file with blocks alone carries (arch::extracted_key), of all tensors of the model in their order.
-/// Layers are counted from 0, those from `trunk` on are blocks.
+/// Returns the key that marks a file as holding only the blocks (arch::extracted_key). `tensors` are all names of the
+/// full model in order; layers from `trunk` (0-based) on are blocks.
 gguf::OutKey extracted_from(const std::vector<std::string>& tensors, u64 trunk);
 
 }  // namespace modelutils::to_gguf

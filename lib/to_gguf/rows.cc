@@ -16,7 +16,7 @@ namespace modelutils {
 
 namespace {
 
-// Rows of all parts that were read at once, since they lie across the lines of their files.
+// Rows of all parts, read at once because they lie across the lines of their files.
 struct Windows {
   std::vector<std::array<GatheredPieces, max_planes>> parts;
 
@@ -29,7 +29,7 @@ void decode(const SourceMatrix& matrix, const StoredRows& rows, std::span<float>
   form_info(matrix.form).decode(matrix.form, matrix.columns, planes_of(rows), out);
 }
 
-// One part of a tensor that is read whole, its elements as float32 in the order of the source.
+// Reads one part of a tensor that is read whole. Returns its elements as float32 in source order.
 Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatrix& matrix) {
   StoredRows rows;
   MU_TRY(read_rows(model.stored(matrix), 0, matrix.rows, rows));
@@ -55,7 +55,7 @@ u64 row_granule(const MappedTensor& tensor) {
 
 namespace {
 
-// Codes of a row after row, with what they become, that fit the second-level cache.
+// Integer codes converted at a time, if stored row by row, so that they and their output fit the L2 cache.
 constexpr u64 cached_codes = u64{256} << 10;
 
 const IntegerParams* integers_of(const HfModel& model, const MappedTensor& tensor) {
@@ -65,7 +65,7 @@ const IntegerParams* integers_of(const HfModel& model, const MappedTensor& tenso
 }
 
 u64 code_granule(const MappedTensor& tensor) {
-  return std::lcm(row_granule(tensor), u64{8});  // eight codes lie in a word
+  return std::lcm(row_granule(tensor), u64{8});  // a word holds eight codes
 }
 
 u64 cached_rows(const MappedTensor& tensor) {
@@ -85,7 +85,7 @@ u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, u64 out_row_b
   if (tensor.merge != nullptr || tensor.is_scaled) row_bytes += columns * (1 + 2 * sizeof(float));
   const u64 granule = code_granule(tensor);
   const u64 most = std::max<u64>(most_bytes / std::max(threads, 1u) / row_bytes / granule, 1) * granule;
-  // Chunks of one size, rather than a small one at the end.
+  // Equal chunks, instead of a small one at the end.
   const u64 chunks = tensor.rows() / most + (tensor.rows() % most != 0 ? 1 : 0);
   const u64 rows = tensor.rows() / std::max<u64>(chunks, 1);
   return std::min(most, rows / granule * granule + (rows % granule != 0 || chunks > 1 ? granule : 0));
@@ -93,12 +93,12 @@ u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, u64 out_row_b
 
 namespace {
 
-// Rows with their factors, as elements of values_type().
+// Applies factors and column lengths to `rows`, which become elements of values_type().
 Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& rows) {
   const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
   std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
   decode(matrix, rows, values);
-  // Of few parts, each with one factor.
+  // A scaled tensor has few parts, with one factor each.
   const u64 first_element = first * tensor.columns();
   for (const RecipePart& part : tensor.parts) {
     const float factor = part.factor_of(0);
@@ -122,7 +122,7 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
   return {};
 }
 
-// `first` and `count` in units: rows, or pieces of rows.
+// `first` and `count` are in units: rows, or pieces of rows.
 Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out,
                      const Windows* windows = nullptr) {
   const SourceMatrix& kind = model.matrices[tensor.parts.front().source];
@@ -152,8 +152,8 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
   return {};
 }
 
-// Reads the planes that lie across the rows [first, first + count) of a tensor, or nothing of a part whose rows are
-// scattered over the source.
+// Reads the planes that lie across rows [first, first + count) of a tensor. Skips parts whose rows are scattered over
+// the source.
 Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, Windows& out) {
   out.parts.resize(tensor.parts.size());
   for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
@@ -192,7 +192,7 @@ Status for_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fir
     take(0, count);
     return {};
   }
-  static thread_local Windows windows;  // kept for the next call
+  static thread_local Windows windows;  // reused by the next call
   MU_TRY(read_windows(model, tensor, first, count, windows));
   for (u64 done = 0; done < count; done += some) {
     const u64 now = std::min(some, count - done);
@@ -223,11 +223,11 @@ Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
   const bool is_computed = tensor.is_transposed || tensor.is_scaled;
   const bool is_plain = is_computed || matrix.form.is_plain();
   const TensorType type = is_computed ? values_type(matrix) : matrix.form.type();
-  // Of plain values so many at once that they stay in the cache, with what is made of them.
+  // Plain values are handled in steps small enough that they and the results stay in the cache.
   const u64 columns = std::max<u64>(tensor.columns(), 1);
   const u64 step = is_plain ? std::clamp<u64>((u64{1} << 17) / columns, 1, std::max<u64>(count, 1)) : count;
   const std::size_t row_bytes = count == 0 ? 0 : scratch.values().size() / count;
-  // Kept for the next call: memory of this size would go back to the system, which clears it again.
+  // Reused by the next call: the system would take freed memory of this size back and clear it again.
   static thread_local std::vector<float> values;
   for (u64 done = 0; done < count; done += step) {
     const u64 now = std::min(step, count - done);
@@ -275,7 +275,7 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
 }
 
 Result<std::vector<float>> column_lengths(const HfModel& model, const MappedTensor& tensor) {
-  constexpr float at_least = 1e-7f;  // what mlx-lm adds
+  constexpr float at_least = 1e-7f;  // the epsilon that mlx-lm adds
   constexpr u64 values_at_once = u64{1} << 16;
   const u64 columns = tensor.columns();
   const u64 step =

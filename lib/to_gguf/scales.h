@@ -1,4 +1,4 @@
-// A look at all scales and biases of a mapped tensor, in pieces.
+// Analyses all scales and biases of a mapped tensor, piece by piece.
 #pragma once
 
 #include "base/error.h"
@@ -8,8 +8,8 @@
 
 namespace modelutils {
 
-/// Adds what all scales and biases of a tensor tell, whose parts are quantised. `with_codes` reads the weights, too,
-/// for forms where groups of zeros do not count. Errors: reading.
+/// Adds all scales and biases of a tensor with quantised parts to `analysis`. `with_codes` also reads the weights, for
+/// forms in which all-zero groups do not count. Errors: those of reading.
 Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool with_codes, ScaleAnalysis& analysis);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Reads what is about to be written as any other file and applies every rule to it; and reads back what was written.
+// Checks our own output: applies every rule to the planned headers, and reads back what was written.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@
 
 namespace modelutils::to_gguf {
 
-/// The planned headers, before a byte is written (data reads as zeros). Error "convert-self-check".
+/// Checks the planned headers before anything is written; tensor data reads as zeros. Error: "convert-self-check".
 Status check_plan(const GgufPlan& plan, bool with_vocabulary);
 
-/// The files on the disk under their temporary names, whose headers must be those that were planned, byte for byte.
-/// Outputs that cannot be read back (pipes) are passed over. Errors: "out-write" (another size), "out-check" (a disk
-/// that does not give back what it took).
+/// Checks that the files under their temporary names have the planned sizes and headers, byte for byte. Skips outputs
+/// that cannot be read back (pipes). Errors: "out-write" (wrong size), "out-check" (the disk returned other bytes than
+/// were written).
 Status check_written(const GgufPlan& plan, const std::vector<AtomicOutput>& outputs);
 
 }  // namespace modelutils::to_gguf

@@ -13,7 +13,7 @@ Status HfSources::collect() {
   for (std::size_t i = 0; i < model_.matrices.size(); ++i) {
     const SourceMatrix& matrix = model_.matrices[i];
     const std::optional<arch::SourceMatch> match = names_.match(matrix.name);
-    // Only stacks of experts go without a suffix; some stack their rows.
+    // Only stacks of experts have names without a suffix, and stacks have two dimensions or more.
     const bool has_suffix = hf::split_name(matrix.name).suffix != hf::Suffix::none;
     const bool is_stack = matrix.shape.size() >= 2;
     bool taken = false;

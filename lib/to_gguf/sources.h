@@ -1,4 +1,4 @@
-// The tensors of a directory sorted under the rows of their family: what map_tensors() puts together.
+// Sorts a directory's tensors by the family rows that use them, as input for map_tensors().
 #pragma once
 
 #include <map>
@@ -13,31 +13,31 @@
 
 namespace modelutils {
 
-/// Matrices that serve one part of one alternative: one, or one for each expert.
+/// The matrices for one part of an alternative: a single one, or one per expert.
 using PartMatrices = std::map<u64, std::size_t>;  // expert number (0 if unstacked) -> index into HfModel::matrices
 
 class HfSources {
  public:
   HfSources(const HfModel& model, const arch::Names& names) : model_(model), names_(names) {}
 
-  /// Sorts all matrices. Errors: "convert-experts" (an expert twice).
+  /// Sorts all matrices. Error: "convert-experts" if two tensors have the same expert number.
   Status collect();
 
-  /// Layers that the names show: highest number + 1.
+  /// The layer count that the names imply: the highest layer number + 1.
   u64 layers() const { return layers_; }
-  /// Names that no row has, as they are in the directory.
+  /// Names that match no row, as spelled in the directory.
   const std::vector<std::string>& unmapped() const { return unmapped_; }
 
-  /// What the shapes say about sizes, for arch::solve_sizes(): those of layers below `end`.
+  /// Returns the sizes that tensor shapes imply, for arch::solve_sizes(). Only considers layers below `end`.
   std::vector<arch::ShapeFact> shape_facts(u64 end = arch::max_layers) const;
 
-  /// Matrices of each part of an alternative; empty if one has none.
+  /// Returns the matrices for each part of an alternative, or an empty list if any part has none.
   std::vector<const PartMatrices*> parts(const arch::Tensor& row, u64 layer, arch::Side side,
                                          std::size_t alternative) const;
 
-  /// Marks what a tensor was made of; the rest is found by unused().
+  /// Marks matrices as used by a tensor; unused() lists the others.
   void use(const std::vector<const PartMatrices*>& parts);
-  /// Takes a matrix out: it is left out on purpose.
+  /// Marks a matrix as intentionally left out.
   void drop(std::size_t matrix) { used_[matrix] = true; }
   std::vector<std::string> unused() const;
 

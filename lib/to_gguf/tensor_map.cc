@@ -31,7 +31,7 @@ u64 MappedTensor::rows() const {
 
 namespace {
 
-constexpr std::string_view own_head = "head";  // the symbol: 1 if the output head is not the embedding
+constexpr std::string_view own_head = "head";  // name of the size that is 1 if the output head is not the embedding
 
 std::vector<u64> without_ones(std::vector<u64> shape) {
   std::erase(shape, u64{1});
@@ -80,7 +80,7 @@ class NameMapper {
     return fail(std::move(code), at_tensor(expected.name), std::move(message));
   }
 
-  // Without it there is not even a width to speak of.
+  // Every other size depends on the embedding's width, so report a missing embedding first.
   Status require_embedding() const {
     for (const arch::Tensor& row : family().first_tensors) {
       if (row.name == "token_embd" && find_source(row, 0, arch::Side::weight).parts.empty()) {
@@ -106,7 +106,7 @@ class NameMapper {
     }
   }
 
-  // The blocks that predict further tokens, with sizes of their own.
+  // Maps the blocks that predict further tokens, which have their own sizes.
   Status place_blocks() {
     const u64 blocks = model_.prediction_blocks;
     if (blocks == 0) return {};
@@ -122,8 +122,8 @@ class NameMapper {
     return {};
   }
 
-  // Norms that MLX saves with one added may be without it in blocks, which mlx-lm itself drops: whoever kept them may
-  // have kept them as they were. The mean over all such norms is then near 0 instead of 1.
+  // MLX stores certain norms with 1 added. Prediction blocks may lack that, since mlx-lm drops the blocks and other
+  // tools may keep their norms as published. The mean over all such norms is then near 0 instead of 1.
   Status find_shift() {
     double sum = 0;
     u64 count = 0;
@@ -154,7 +154,7 @@ class NameMapper {
     std::vector<const PartMatrices*> parts;
   };
   u64 rows_of(const PartMatrices& part) const { return model_.matrices[part.begin()->second].rows; }
-  // The first alternative that holds for the model and is there as a whole.
+  // Returns the first alternative whose condition holds and whose parts are all present.
   Found find_source(const arch::Tensor& row, u64 layer, arch::Side side) const {
     const std::vector<arch::SourceAlternative>& alternatives = names_.alternatives(row);
     for (std::size_t i = 0; i < alternatives.size(); ++i) {
@@ -228,17 +228,17 @@ class NameMapper {
     return {};
   }
 
-  // Vectors that become a matrix: their elements are put in order, not their rows.
+  // True if the source is a vector. If the tensor is a matrix, its elements are reordered instead of its rows.
   bool is_vector(const Found& found) const {
     const SourceMatrix& matrix = model_.matrices[found.parts.front()->begin()->second];
     return !matrix.is_quantized() && without_ones(matrix.shape).size() <= 1;
   }
 
-  // The rows of one part, of all its experts.
+  // Adds the rows of one part, for all its experts.
   Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone,
                   const PartMatrices& matrices, MappedTensor& tensor) {
     const SourceMatrix& first = model_.matrices[matrices.begin()->second];
-    // Operations are of weights; the bias of a norm stays as it is.
+    // Operations apply to weights; a norm's bias stays unchanged.
     if (expected.side == arch::Side::weight) set_operation(part, tensor);
     const bool is_scaled = part.operation == arch::Operation::times && family().factor != nullptr;
     const auto factor = static_cast<float>(is_scaled ? family().factor(model_.config, part.operand) : 1.0);
@@ -274,7 +274,8 @@ class NameMapper {
                : Status{};
   }
 
-  // What is computed element by element makes a tensor small; factors serve matrices, too.
+  // Element-wise operations only occur on small tensors, so read them whole. Factors and column norms also apply to
+  // matrices.
   static void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
     if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
     if (part.operation == arch::Operation::unit_columns) return;
@@ -286,8 +287,8 @@ class NameMapper {
     tensor.unit = 1;
   }
 
-  // Where a view moves whole runs of columns, rows stay as they are stored, in pieces; quantised ones if every piece is
-  // made of whole groups. Otherwise single elements are picked.
+  // Splits stored rows into pieces if the view moves whole runs of columns; for quantised rows, every piece must be
+  // made of whole groups. Otherwise picks single elements.
   static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
     const u64 length = view.axes.back().count;
     std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
@@ -302,11 +303,11 @@ class NameMapper {
     }
   }
 
-  // Rows of ne0 elements; convolutions keep a last dimension of 1.
+  // The number of rows of ne0 elements. Convolutions have a trailing dimension of 1.
   static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
     const u64 columns = tensor.columns();
     if (matrix.columns == columns || matrix.is_quantized() || columns == 0) return matrix.rows;
-    const u64 elements = matrix.rows * matrix.columns;  // fits: the bytes do
+    const u64 elements = matrix.rows * matrix.columns;  // cannot overflow: the byte count fits
     return matrix.shape.back() == 1 && elements % columns == 0 ? elements / columns : matrix.rows;
   }
 
@@ -327,13 +328,13 @@ class NameMapper {
                      std::optional<u64> stacked) const {
     std::vector<u64> ne = reversed(matrix.shape);
     if (stacked) ne.push_back(*stacked);
-    // Routers of one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
+    // Routers with one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
     if (ne == expected.ne || (!matrix.is_quantized() && without_ones(ne) == without_ones(expected.ne))) return {};
     while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
     return ne == expected.ne ? Status{} : wrong_shape(expected, matrix, stacked);
   }
 
-  // All parts together are what is expected, and stored alike.
+  // Checks that the parts together have the expected rows and are all stored in the same form.
   Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
     const SourceMatrix& first = model_.matrices[tensor.parts.front().source];
     u64 units = 0;
@@ -353,7 +354,7 @@ class NameMapper {
     return units == tensor.units() ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
   }
 
-  // Tied embeddings: docs/conversion.md.
+  // Decides whether the model has its own output head. Tied embeddings: docs/conversion.md.
   Status settle_head() {
     const std::optional<bool> tied = model_.config.tie_word_embeddings;
     const Found found = head_source();
@@ -380,7 +381,7 @@ class NameMapper {
     result_.remarks.note(Scope::model, "convert-tied-head", std::move(message), at_field("tie_word_embeddings"));
   }
 
-  // True if the model computes its logits with a tensor of its own.
+  // True if the logits are computed with a separate head instead of the embedding.
   bool has_own_head() const { return result_.sizes.get(own_head) != 0; }
 
   Found head_source() const {
@@ -397,8 +398,8 @@ class NameMapper {
     return {};
   }
 
-  // True if `head` repeats the embedding. config.json may say that the two are tied although they differ, so their
-  // values are compared, but where a model says that it is not tied, or is not by default, its head is kept as it is.
+  // True if `head` equals the embedding. config.json may claim tied weights although they differ, so compare the
+  // values. If neither config.json nor the family says tied, keep the head without comparing.
   Result<bool> embedding_is_head(std::size_t head) const {
     const bool may_be_copy = model_.config.tie_word_embeddings.value_or(false) || family().tied_by_default ||
                              family().head == arch::OutputHead::never;
@@ -425,12 +426,11 @@ class NameMapper {
     return true;
   }
 
-  // Older writers of GPTQ give every module a bias, also where the architecture has no place for one: zeros add
-  // nothing.
+  // Older GPTQ writers give every module a bias, even where the architecture has none. Drops those that are all zeros.
   Status leave_out_zero_biases(std::vector<std::string>& unmapped) {
     const auto is_bias = [](std::string_view name) { return hf::split_name(name).suffix == hf::Suffix::bias; };
     if (std::ranges::none_of(unmapped, is_bias)) return {};
-    std::unordered_set<std::string> packed;  // modules of GPTQ or AWQ
+    std::unordered_set<std::string> packed;  // modules stored as GPTQ or AWQ
     for (const Module& module : model_.opened.modules.list) {
       const safetensors::TensorRef codes = model_.opened.set.tensors[module.weight()];
       if (model_.opened.set.tensor(codes).name.ends_with(".qweight")) packed.insert(hf::canonical_name(module.path));
@@ -464,7 +464,7 @@ class NameMapper {
     return std::ranges::all_of(values, [](float value) { return value == 0; });
   }
 
-  // A head where the loader takes none is told from the other leftovers.
+  // Refuses tensors that nothing used, with its own message for a head that llama.cpp does not load.
   Status refuse_leftovers() {
     if (family().head == arch::OutputHead::never && has_own_head()) {
       return fail("convert-output-head", at_tensor("lm_head.weight"),

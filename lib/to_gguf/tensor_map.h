@@ -1,7 +1,7 @@
-// Which rows of a Hugging Face or MLX directory make each GGUF tensor: names, shapes, stacking, order. Decided from
-// headers alone, unless a head may be a copy of the embedding (the two are compared) or has to be
-// normalised (its columns are measured); used by the converter and by verify --against. The rows of lib/arch say how;
-// docs/conversion.md explains.
+// Maps the tensors of a Hugging Face or MLX directory to GGUF tensors: names, shapes, stacking and row order, following
+// the tables in lib/arch. Used by the converter and by verify --against; docs/conversion.md explains the rules. Only
+// reads headers, except to compare an output head with the embedding and to measure the columns of a head that must be
+// normalised.
 #pragma once
 
 #include <memory>
@@ -17,44 +17,44 @@
 
 namespace modelutils {
 
-/// One GGUF tensor and where its rows come from: parts one after another, none of generated tensors (rope factors).
+/// A GGUF tensor and the parts that its rows come from, in order. Generated tensors (rope factors) have no parts.
 struct MappedTensor : TensorRecipe {
   bool must_be_f32 = false;
-  std::string_view f32_because = {};  ///< the row's reason, where it is not that the runtime requires it
-  bool is_whole = false;       ///< small: vectors, biases, what is computed; read and written at once (read_whole())
-  bool is_transposed = false;  ///< single elements are picked from large tensors
-  bool is_scaled = false;      ///< its parts have factors or its columns lengths, and it is not read whole
-  std::vector<float> column_lengths;                  ///< what the columns are divided by; empty: nothing
-  std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to its values
+  std::string_view f32_because = {};  ///< the row's reason for F32, if it is not a requirement of llama.cpp
+  bool is_whole = false;       ///< small (vectors, biases, computed values): read and written at once with read_whole()
+  bool is_transposed = false;  ///< assembled from single elements of large tensors
+  bool is_scaled = false;      ///< has factors per part or column lengths, and is not read whole
+  std::vector<float> column_lengths;                  ///< divisors of the columns; empty if they are not divided
+  std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to the values
 
   u64 columns() const { return ne.front(); }
-  /// Rows of ne0 elements.
+  /// Number of rows of ne0 elements.
   u64 rows() const;
-  /// Rows that are streamed: 1 if the tensor is read whole.
+  /// Number of rows to stream; 1 if the tensor is read whole.
   u64 streamed_rows() const { return is_whole ? 1 : rows(); }
-  /// Pieces of a row that are read as they are stored, each by itself.
+  /// Number of pieces per row, each of which is read as stored.
   u64 pieces() const { return is_whole || is_transposed ? 1 : columns() / unit; }
-  /// Are its rows computed when they are read? They are then plain elements, whatever the source is quantised as.
+  /// True if rows are computed while reading. They are then plain elements, even if the source is quantised.
   bool has_computed_rows() const { return !is_whole && (is_transposed || is_scaled || merge != nullptr); }
 };
 
-/// A key that holds one number of each layer, which the directory keeps as tensors of one element.
+/// A key with one number per layer, which the directory stores as tensors of one element.
 struct LayerNumbers {
   std::string key;
-  std::vector<std::size_t> matrices;  ///< indices into HfModel::matrices, one for each layer
+  std::vector<std::size_t> matrices;  ///< indices into HfModel::matrices, one per layer
 };
 
 struct TensorMap {
   arch::Sizes sizes;
-  std::vector<MappedTensor> tensors;  ///< in the order in which they are written
+  std::vector<MappedTensor> tensors;  ///< in output order
   std::vector<LayerNumbers> numbers;
-  std::vector<LeftOut> left_out;    ///< of what HfModel keeps: a tied lm_head, biases of zeros
-  arch::Sizes block_sizes;          ///< those of the blocks that predict further tokens, if there are any
-  FindingLog remarks;               ///< notes: what config.json says otherwise than the tensors, which decide
-  bool shifts_block_norms = false;  ///< the blocks' norms are as published, though MLX saved the directory
+  std::vector<LeftOut> left_out;    ///< parts of HfModel that are not written: a tied lm_head, all-zero biases
+  arch::Sizes block_sizes;          ///< sizes of the blocks that predict further tokens, if any
+  FindingLog remarks;               ///< notes where config.json contradicts the tensors, which win
+  bool shifts_block_norms = false;  ///< the blocks' norms lack the 1 that MLX adds to others
 };
 
-/// Maps every tensor of the model. Errors (kind input): "convert-unmapped" lists the tensors that have no place,
+/// Maps every tensor of the model. Errors (kind input): "convert-unmapped" lists tensors that nothing uses;
 /// "convert-missing", "convert-shape", "convert-config" (config.json contradicts the tensors), "convert-experts",
 /// "convert-output-head", "convert-rope"; those of reading.
 Result<TensorMap> map_tensors(const HfModel& model);

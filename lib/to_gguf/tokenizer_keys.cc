@@ -26,7 +26,7 @@ Keys tokenizer_keys(const tokenizer::Tokenizer& tokenizer) {
   keys.push_back(gguf::make_key_strings(ggml("tokens"), tokenizer.tokens));
   if (tokenizer::has_scores(tokenizer.kind)) keys.push_back(gguf::make_key_f32s(ggml("scores"), tokenizer.scores));
   keys.push_back(gguf::make_key_i32s(ggml("token_type"), tokenizer.types));
-  // Byte-level BPE does not load without the key, so an empty array is written as well.
+  // llama.cpp does not load byte-level BPE without this key, so write it even if empty.
   if (tokenizer.kind == tokenizer::TokenizerKind::gpt2)
     keys.push_back(gguf::make_key_strings(ggml("merges"), tokenizer.merges));
   for (const tokenizer::TokenRole& role : tokenizer::token_roles()) {

@@ -1,4 +1,4 @@
-// tokenizer::Tokenizer -> GGUF keys with the exact types that llama.cpp's loader demands.
+// Writes a tokenizer::Tokenizer as GGUF keys, with the exact types that llama.cpp's loader requires.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace modelutils {
 
-/// tokenizer.ggml.*, tokenizer.chat_template*: tokens and merges as string arrays, token_type as INT32 array, scores as
-/// FLOAT32 array, ids as UINT32, flags as BOOL.
+/// Returns tokenizer.ggml.* and tokenizer.chat_template*: tokens and merges as string arrays, token_type as an INT32
+/// array, scores as a FLOAT32 array, ids as UINT32, flags as BOOL.
 std::vector<gguf::OutKey> tokenizer_keys(const tokenizer::Tokenizer& tokenizer);
 
-/// tokenizer.ggml.model = "no_vocab", for --no-vocab.
+/// Returns tokenizer.ggml.model = "no_vocab", for --no-vocab.
 std::vector<gguf::OutKey> no_vocab_keys();
 
 }  // namespace modelutils

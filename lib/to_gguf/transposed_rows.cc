@@ -7,7 +7,7 @@ namespace modelutils {
 
 namespace {
 
-// Reads elements of one matrix that follow one another in a row.
+// Reads runs of consecutive elements from the rows of one matrix.
 class StripReader {
  public:
   StripReader(const HfModel& model, const SourceMatrix& matrix)
@@ -15,7 +15,7 @@ class StripReader {
 
   u64 element_bytes() const { return size_; }
 
-  /// Elements [first, first + count) of the matrix.
+  /// Reads elements [first, first + count) of the matrix.
   Status read(u64 first, u64 count, MutableBytes out) {
     if (matrix_.form.is_plain()) {
       return matrix_.planes[0].file->read_exact(matrix_.planes[0].offset + first * size_, out);
@@ -49,8 +49,8 @@ class StripReader {
   u64 row_ = ~u64{0};
 };
 
-// The rows that the last axes of a view make together come from strips of the source where the axis before those runs
-// along its rows: how many such rows, or 1.
+// Returns how many output rows can be filled from strips of consecutive source elements. They can if the axis before
+// those that form a row has stride 1; otherwise returns 1.
 u64 rows_of_strips(const arch::RowView& view, u64 columns) {
   u64 product = 1;
   std::size_t axis = view.axes.size();
@@ -59,7 +59,7 @@ u64 rows_of_strips(const arch::RowView& view, u64 columns) {
   return has_strips ? view.axes[axis - 1].count : 1;
 }
 
-// Rows [first, first + count) of one part.
+// Reads rows [first, first + count) of one part.
 Status read_part(const HfModel& model, const RecipePart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
   StripReader reader(model, model.matrices[part.source]);
   const u64 size = reader.element_bytes();

@@ -1,4 +1,4 @@
-// Rows of a mapped tensor that is the transpose of its sources: per head, per expert, or as a whole.
+// Reads rows of a mapped tensor that transposes its sources: per head, per expert, or as a whole.
 #pragma once
 
 #include "base/error.h"
@@ -6,11 +6,12 @@
 
 namespace modelutils {
 
-/// Type of the elements of a transposed tensor's rows: that of the source, F32 if it is quantised.
+/// The element type of a transposed tensor's rows: the source's, or F32 if it is quantised.
 TensorType values_type(const SourceMatrix& matrix);
 
-/// What read_stored_rows() does for a transposed tensor: rows [first, first + count) as elements of values_type() in
-/// `out.values`. Reads strips of the sources' rows, so memory does not grow with them. Errors: reading.
+/// Implements read_stored_rows() for transposed tensors: puts rows [first, first + count) into `out.values` as elements
+/// of values_type(). Reads strips of source rows, so memory use does not grow with the source. Errors: those of
+/// reading.
 Status read_transposed_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out);
 
 }  // namespace modelutils
