@@ -1,4 +1,4 @@
-// Attributes and items: where Jinja's sandbox looks for them, and what it keeps to itself.
+// Attribute and item access by the rules of Jinja's sandbox, and the attributes that it hides.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ Value unsafe(Machine& machine, const Value& of, std::string_view name) {
                            true);
 }
 
-// The methods that would change a list or a dict.
+// True for the methods that modify a list or a dict.
 bool changes_value(const Value& of, std::string_view name) {
   constexpr std::string_view of_list[] = {"append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove"};
   constexpr std::string_view of_dict[] = {"clear", "pop", "popitem", "setdefault", "update"};
@@ -28,7 +28,7 @@ bool changes_value(const Value& of, std::string_view name) {
   return (of.is(Kind::list) && is_one(of_list)) || (of.is(Kind::dict) && is_one(of_dict));
 }
 
-// Attributes of every object, and of dicts: what is kept from templates even if a dict has such a key.
+// Attributes that every object or dict has. They are hidden from templates even if a dict has such a key.
 bool is_python_attribute(const Value& of, std::string_view name) {
   constexpr std::string_view of_objects[] = {
       "__class__", "__delattr__",      "__dir__",    "__doc__",  "__eq__",           "__format__",
@@ -44,7 +44,7 @@ bool is_python_attribute(const Value& of, std::string_view name) {
   return is_one(of_objects) || (of.is(Kind::dict) && is_one(of_dicts));
 }
 
-// getattr(): of kind `missing` if there is no such attribute.
+// getattr(). Returns kind `missing` if there is no such attribute.
 Outcome<Value> own_attribute(Interpreter& interpreter, const Value& of, std::string_view name) {
   Machine& machine = interpreter.machine();
   if (of.is(Kind::undefined)) {
@@ -65,7 +65,7 @@ Outcome<Value> own_attribute(Interpreter& interpreter, const Value& of, std::str
   return find_method(machine, of, name);
 }
 
-// obj[key]: of kind `missing` if there is no such item.
+// obj[key]. Returns kind `missing` if there is no such item.
 Outcome<Value> own_item(Machine& machine, const Value& of, const Value& key) {
   switch (of.kind()) {
     case Kind::undefined: return machine.raise_undefined(of);
@@ -162,7 +162,8 @@ Outcome<Value> sliced(Machine& machine, const Value& of, std::optional<i64> star
   const std::vector<Value>& from = is_text ? items : of.items();
   std::vector<Value> taken;
   if (size > 0) {
-    const i64 stride = std::clamp(step, -size, size);  // a longer step takes the first item alone, too
+    const i64 stride = std::clamp(step, -size, size);  // avoids overflow below; a longer step selects only the first
+                                                       // item, too
     for (i64 i = begin; stride > 0 ? i < end : i > end; i += stride) {
       MU_TRY(machine.reserve(sizeof(Value)));
       taken.push_back(from[static_cast<std::size_t>(i)]);

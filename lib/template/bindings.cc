@@ -1,4 +1,4 @@
-// What the names of a template are given, wherever they get it.
+// Collects the values that a template binds to its names.
 #include <algorithm>
 
 #include "template/literals.h"
@@ -8,7 +8,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// More values of one name than this are not followed.
+// At most this many values of one name are considered.
 constexpr std::size_t most_values = 4;
 
 bool is_text(const Expression& expression) {
@@ -69,7 +69,7 @@ class Collector : public TreeWalk {
   }
 
  public:
-  // What macros are called with, once all of them are known.
+  // Binds macro parameters to call arguments. Call after all macros are known.
   void bind_calls() {
     for (const Expression* call : calls_) {
       const auto macro = into_.macros_.find(call->operands.front()->text);

@@ -54,7 +54,7 @@ class BraceFormat {
   }
 
   Outcome<std::string> field(std::string_view field) {
-    // A bracket keeps its '!' and ':'.
+    // Within brackets, '!' and ':' belong to the key.
     std::size_t end = 0;
     for (bool in_brackets = false; end < field.size(); ++end) {
       if (field[end] == '[') in_brackets = true;
@@ -76,7 +76,7 @@ class BraceFormat {
     return str(machine_, value);
   }
 
-  // The value of "0.name[key]"; without a number the next one.
+  // Looks up a field such as "0.name[key]"; without a number it takes the next argument.
   Outcome<Value> found(std::string_view path) {
     const std::size_t end = std::min(path.find_first_of(".["), path.size());
     MU_ASSIGN(Value value, first(path.substr(0, end)));

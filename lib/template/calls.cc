@@ -143,7 +143,7 @@ Outcome<Value> Interpreter::call_macro(const Macro& macro, const Call& call) {
   return machine_.text(std::move(before));
 }
 
-// loop(items) in a recursive loop: what its body prints for other items.
+// loop(items) in a recursive loop: renders its body for other items.
 Outcome<Value> Interpreter::call_loop(const Loop& outer, const Call& call) {
   const Statement& node = *outer.statement;
   if (!node.is_recursive) {

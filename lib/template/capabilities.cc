@@ -7,7 +7,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// Ten times what any published template takes for one of these conversations.
+// Ten times the needs of any published template for one of these conversations.
 constexpr Limits small_limits = {.steps = 50'000, .memory = u64{4} << 20, .output = u64{1} << 20};
 
 constexpr std::string_view with_system =
@@ -34,7 +34,8 @@ class Trial {
  public:
   explicit Trial(const Template& parsed) : parsed_(parsed) {}
 
-  // Nothing where it raises, and after a rendering that went beyond the limits: the others would, too.
+  // Returns nullopt if rendering fails, and for all further calls after a rendering exceeded the limits, because the
+  // others would, too.
   std::optional<std::string> prompt(std::string_view conversation) {
     if (is_exhausted_) return std::nullopt;
     const auto document = json::parse(std::string(conversation), "a conversation");
@@ -59,7 +60,7 @@ class Trial {
     return text && text->find(marker) != text->npos;
   }
 
-  // Both can be rendered and differ.
+  // True if both conversations can be rendered and their prompts differ.
   bool differs(std::string_view left, std::string_view right) {
     const auto one = prompt(left), other = prompt(right);
     return one && other && *one != *other;
@@ -78,7 +79,7 @@ Capabilities capabilities(const Template& parsed) {
   can.system = trial.shows(with_system, "SystemMarker");
   can.tools = trial.shows(with_tools, "tool_marker");
   can.thinking = trial.shows(with_reasoning, "ReasonMarker") || trial.differs(thinks, does_not_think);
-  // A template that knows no parts prints the list of them as Python would.
+  // A template without support for content parts prints their list in Python's notation.
   can.multimodal = trial.differs(with_image, without_image) && !trial.shows(with_image, "'type'");
   return can;
 }

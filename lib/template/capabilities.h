@@ -1,4 +1,4 @@
-// What a chat template can do, found by rendering it and comparing.
+// The features that a chat template supports, found by rendering sample conversations and comparing the prompts.
 #pragma once
 
 #include "template/template.h"
@@ -6,14 +6,14 @@
 namespace modelutils::jinja {
 
 struct Capabilities {
-  bool system = false;      ///< the text of a system message is in the prompt
-  bool tools = false;       ///< so is the name of a tool
-  bool thinking = false;    ///< so is `reasoning_content`, or `enable_thinking` or `thinking` changes the prompt
-  bool multimodal = false;  ///< an image in a message changes the prompt, the text with it being the same
+  bool system = false;      ///< the prompt contains the text of a system message
+  bool tools = false;       ///< the prompt contains a tool's name
+  bool thinking = false;    ///< the prompt contains `reasoning_content`, or `enable_thinking` or `thinking` changes it
+  bool multimodal = false;  ///< adding an image to a message changes the prompt
 };
 
-/// Renders some short conversations, each within limits far below those of render(). After a rendering that goes beyond
-/// them no other is tried.
+/// Renders some short conversations, each with limits far below render()'s defaults. Stops after the first one that
+/// exceeds them.
 Capabilities capabilities(const Template& parsed);
 
 }  // namespace modelutils::jinja

@@ -1,4 +1,4 @@
-// The characters of a text, one by one.
+// Iterates over the characters of a text.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace modelutils::jinja {
 
-/// Calls visit(character, place, bytes) for each until it returns false; whether it never did.
+/// Calls visit(character, offset, bytes) for each character until it returns false. Returns true if it never did.
 template <typename Visit>
 bool each_character(std::string_view text, const Visit& visit) {
   for (std::size_t i = 0; i < text.size();) {
@@ -19,13 +19,13 @@ bool each_character(std::string_view text, const Visit& visit) {
   return true;
 }
 
-/// The first character; most are of ASCII.
+/// The first character of a non-empty text, with a fast path for ASCII.
 inline CodePoint first_of(std::string_view text) {
   const u8 byte = static_cast<u8>(text.front());
   return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(text);
 }
 
-/// Without the characters at the side for which drop(bytes, character) is true.
+/// Removes leading and trailing characters (depending on `side`) for which drop(bytes, character) is true.
 template <typename Drop>
 std::string_view strip_if(std::string_view text, Side side, const Drop& drop) {
   if (side != Side::right) {

@@ -1,4 +1,4 @@
-// Equality, order, membership and hashes of values, as Python has them.
+// Equality, ordering, membership and hashing of values with Python's semantics.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ Outcome<bool> equal_dicts(Machine& machine, const Dict& left, const Dict& right)
   return true;
 }
 
-// Exact for all integers: a long double has 64 bits.
+// Exact for all 64-bit integers: the significand of long double has 64 bits.
 long double as_number(const Value& value) {
   if (value.is(Kind::real)) return static_cast<long double>(value.real());
   return static_cast<long double>(*as_integer(value));
@@ -78,7 +78,7 @@ Outcome<bool> less(Machine& machine, const Value& left, const Value& right) {
   if (left.is(Kind::big) || right.is(Kind::big)) return machine.unsupported("an integer beyond 64 bits");
   if (as_real(left) && as_real(right)) return as_number(left) < as_number(right);
   if (left.kind() == right.kind()) {
-    // Bytes of UTF-8 are in the order of the characters.
+    // UTF-8 preserves the order of code points.
     if (left.is(Kind::text)) {
       MU_TRY(machine.charge(std::min(left.view().size(), right.view().size()) / 64));
       return left.view() < right.view();
@@ -90,7 +90,7 @@ Outcome<bool> less(Machine& machine, const Value& left, const Value& right) {
 }
 
 Outcome<bool> compare(Machine& machine, Comparison comparison, const Value& left, const Value& right) {
-  // NaN is neither less nor equal nor greater.
+  // NaN compares false with everything.
   const auto not_a_number = [](const Value& value) { return value.is(Kind::real) && std::isnan(value.real()); };
   const bool is_unordered = not_a_number(left) || not_a_number(right);
   switch (comparison) {
@@ -185,7 +185,7 @@ Outcome<std::string> hash_text(Machine& machine, const Value& key) {
 }
 
 Outcome<void> put(Machine& machine, Dict& dict, const Value& key, const Value& value) {
-  constexpr u64 bytes_of_entry = 160;  // two values, a node of the table and what vectors keep free
+  constexpr u64 bytes_of_entry = 160;  // two values, a table node and the spare capacity of vectors
   MU_ASSIGN(const std::string hash, hash_text(machine, key));
   MU_TRY(machine.reserve(bytes_of_entry + hash.size()));
   dict.put(hash, key, value);
@@ -194,7 +194,8 @@ Outcome<void> put(Machine& machine, Dict& dict, const Value& key, const Value& v
 
 Outcome<void> sort_by_keys(Machine& machine, const std::vector<Value>& keys, bool reverse,
                            std::vector<std::size_t>& order) {
-  // By hand: std::stable_sort() must not be given an order that fails, or that NaN breaks.
+  // A hand-written merge sort: comparisons can fail, and NaN breaks the strict weak order that std::stable_sort()
+  // needs.
   MU_TRY(machine.reserve(order.size() * sizeof(std::size_t)));
   std::vector<std::size_t> merged(order.size());
   for (std::size_t width = 1; width < order.size(); width *= 2) {

@@ -1,4 +1,4 @@
-// Expressions.
+// Evaluates expressions.
 #include <fmt/core.h>
 
 #include "base/utf8.h"
@@ -12,8 +12,8 @@ namespace modelutils::jinja {
 
 namespace {
 
-// `a is sameas b` where the values alone do not say it: of two literals, which Jinja's compiler compares as its lexer
-// made them, and of one variable with itself.
+// Returns the result of `a is sameas b` where the values alone do not determine it: for two literals, which Jinja's
+// compiler compares as the lexer produced them, and for a variable compared with itself.
 std::optional<bool> known_identity(const Expression& test, const Value& value) {
   const bool has_one = test.arguments.positional.size() == 1 && test.arguments.named.empty() &&
                        test.arguments.rest == nullptr && test.arguments.rest_named == nullptr;
@@ -127,7 +127,7 @@ Outcome<Value> Interpreter::container(const Expression& node) {
   return machine_.list(std::move(items), node.kind == ExpressionKind::list ? Kind::list : Kind::tuple);
 }
 
-// a < b < c: each is evaluated once, and none after the first that fails.
+// a < b < c: evaluates each operand once, and stops at the first comparison that is false.
 Outcome<Value> Interpreter::comparison(const Expression& node) {
   MU_ASSIGN(Value left, evaluate(*node.operands[0]));
   for (std::size_t i = 0; i < node.comparisons.size(); ++i) {
@@ -203,7 +203,7 @@ Outcome<Call> Interpreter::arguments(const ArgumentList& list) {
     MU_ASSIGN(const std::vector<Value> items, iterate(machine_, rest));
     call.positional.insert(call.positional.end(), items.begin(), items.end());
   }
-  // That the list itself has a keyword twice is found when it is parsed, but for filters and tests of constants.
+  // The parser rejects repeated keywords, except in filters and tests of constants.
   const auto add = [&](std::string_view name, const Value& value) -> Outcome<void> {
     MU_TRY(machine_.charge(call.named.size() * (1 + name.size() / 64)));
     MU_TRY(machine_.reserve(name.size() + bytes_of_name));

@@ -21,7 +21,7 @@ Expression* ExpressionParser::make(ExpressionKind kind, std::size_t at) {
   return expression;
 }
 
-// The depth of a node whose children are complete.
+// Sets a node's depth; its children must be complete. Fails if it is too deep.
 Outcome<Expression*> ExpressionParser::finish(Expression* expression) {
   const auto below = [&](const Expression* child) {
     if (child != nullptr) expression->depth = std::max(expression->depth, child->depth + 1);

@@ -1,4 +1,4 @@
-// Tokens → expressions.
+// Parses expressions from tokens.
 #pragma once
 
 #include "template/syntax.h"
@@ -6,24 +6,25 @@
 
 namespace modelutils::jinja {
 
-/// Expressions nest at most so deeply, also by a chain of operators, attributes or filters: Python refuses Jinja's
-/// output at about the same depth.
+/// Maximum nesting depth of expressions; a chain of operators, attributes or filters counts, too. Python refuses the
+/// code that Jinja generates at about the same depth.
 constexpr u32 max_expression_depth = 200;
 
 class ExpressionParser {
  public:
   explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
 
+  /// Parses one expression. `with_choice` allows `a if b else c`.
   Outcome<Expression*> expression(bool with_choice = true);
-  /// An expression, or a tuple of several with commas between them. `end`: the name that ends it, as do the end of a
-  /// tag and a parenthesis.
+  /// Parses an expression, or a tuple of expressions separated by commas. A tuple ends at the name `end`, at the end of
+  /// the tag, or at a closing parenthesis.
   enum class Items : u8 { expressions, without_choice, primaries };
   Outcome<Expression*> tuple(Items items = Items::expressions, std::string_view end = {}, bool in_parentheses = false);
-  /// What can be assigned to: a name, names in a tuple, and with `or_member` an attribute of a namespace.
+  /// Parses an assignment target: a name, a tuple of names, or with `or_member` an attribute of a namespace.
   Outcome<Expression*> target(std::string_view end = {}, bool or_member = false);
   Outcome<Expression*> name_target();
-  /// `| name(…) | …` applied to `input`, which may be nullptr; with `inline_first` the first bar is missing. nullptr if
-  /// there is none.
+  /// Parses `| name(…) | …` applied to `input` (nullptr: the text of a block). With `inline_first` the first bar is
+  /// omitted. Returns nullptr if there is no filter.
   Outcome<Expression*> filters(Expression* input, bool inline_first = false);
 
  private:

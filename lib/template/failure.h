@@ -1,4 +1,4 @@
-// Why a template could not be read or rendered.
+// The reason why a template could not be parsed or rendered.
 #pragma once
 
 #include <optional>
@@ -15,17 +15,19 @@ enum class FailureKind : u8 {
   runtime,      ///< Jinja, or Python below it, would raise an exception
   raised,       ///< the template's own raise_exception()
   unsupported,  ///< Jinja would render it, this engine cannot
-  limit,        ///< more steps, memory, output or depth than a prompt takes
+  limit,        ///< more steps, memory, output or depth than Limits allow
 };
 
-/// Lies on the Heap of its rendering: one pointer is what every step of the engine hands up.
+/// Allocated on the Heap of the rendering, so that each step of the engine returns only one pointer.
 struct Failure : Object {
   Failure(FailureKind what, std::string text) : kind(what), message(std::move(text)) {}
   FailureKind kind;
   std::string message;
-  std::optional<std::size_t> at = {};  ///< byte in the source (template/source.h); of the innermost expression
+  std::optional<std::size_t> at = {};  ///< byte in the source (template/source.h) where the innermost failing
+                                       ///< expression starts
 };
 
+/// A value, or a pointer to a Failure on the Heap.
 template <typename T>
 using Outcome = tl::expected<T, Failure*>;
 

@@ -1,4 +1,4 @@
-// The functions that templates find without anybody defining them.
+// Functions available in every template.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Outcome<Value> range_of(Interpreter& interpreter, const Value&, const Call& call
   return machine.list(std::move(items), Kind::range);
 }
 
-// Pairs of a dict, or of anything that yields pairs.
+// Adds the entries of a dict, or of any iterable of pairs.
 Outcome<void> add_pairs(Machine& machine, const Value& from, Dict& dict) {
   if (from.is(Kind::dict)) {
     for (const auto& [key, value] : from.as<Dict>().entries) {
@@ -87,11 +87,11 @@ Outcome<Value> raise_exception(Interpreter& interpreter, const Value&, const Cal
   constexpr std::string_view parameters[] = {"message"};
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "raise_exception", call, parameters, 1));
   MU_ASSIGN(std::string message, str(machine, values[0]));
-  if (message.empty()) message = "the template raises an exception without a message";  // of a name that has no value
+  if (message.empty()) message = "the template raises an exception without a message";  // raise_exception(undefined)
   return machine.fail(FailureKind::raised, std::move(message));
 }
 
-// Python's strftime() knows three codes itself: of a time without zone, two of them are empty.
+// Handles the three codes that Python's strftime() implements itself; for a time without zone, two of them are empty.
 std::string without_python_codes(std::string_view format) {
   std::string result;
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -121,7 +121,7 @@ Outcome<Value> strftime_now(Interpreter& interpreter, const Value&, const Call& 
   const std::string format = without_python_codes(values[0].view());
   if (format.find('\0') != std::string::npos) return machine.raise("embedded null character");
   if (format.empty()) return machine.text("");
-  // Python gives up where a text is longer than 256 times its format: so widths cannot make it large.
+  // Python refuses results longer than 256 times the format, so a field width cannot make it larger.
   std::string text;
   MU_TRY(machine.reserve(256 * format.size()));
   text.resize(256 * format.size());

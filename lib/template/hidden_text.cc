@@ -8,8 +8,8 @@
 namespace modelutils::jinja {
 
 bool is_hidden(char32_t c, char32_t before) {
-  if (c >= 0xFE00 && c <= 0xFE0F) return false;  // they choose how the character before them looks: emoji have them
-  if (c == 0x200C || c == 0x200D) return before < 0x300 || is_invisible(before);  // scripts and emoji join with them
+  if (c >= 0xFE00 && c <= 0xFE0F) return false;  // variation selectors, common with emoji
+  if (c == 0x200C || c == 0x200D) return before < 0x300 || is_invisible(before);  // joiners in emoji, some scripts
   if (c < 0x20) return c != '\t' && c != '\n' && c != '\r' && c != '\f' && c != '\v';
   return c == 0x7F || is_invisible(c);
 }

@@ -1,4 +1,4 @@
-// Characters that a reader does not see, or that change what he sees.
+// Finds invisible characters, and characters that change how the text around them is shown.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace modelutils::jinja {
 
-/// Invisible and control characters, but for variation selectors and what joins emoji and letters of scripts that are
-/// written joined. `before`: the character before it.
+/// True for invisible and control characters, except variation selectors and joiners in emoji and in scripts with
+/// joined letters. `before` is the preceding character.
 bool is_hidden(char32_t c, char32_t before);
 std::string hidden_message(char32_t c);
 
-/// Are all eight bytes printable ASCII? (Each subtraction sets the high bit of a byte that is a hit; it may set others
-/// only by a borrow, which comes from a hit, or in bytes above ASCII, which are hits.)
+/// True if all eight bytes are printable ASCII. (Each subtraction sets the high bit of a byte outside the range. It may
+/// set other bits only by a borrow, which needs such a byte, or in bytes above ASCII, which are outside anyway.)
 inline bool are_printable_eight(const char* at) {
   constexpr u64 ones = 0x0101010101010101, highs = 0x8080808080808080;
   u64 word;
@@ -26,29 +26,29 @@ inline bool are_printable_eight(const char* at) {
   return ((word | (word - ones * 0x20) | ((word ^ (ones * 0x7F)) - ones)) & highs) == 0;
 }
 
-/// Calls `take` with the offset and the value of each hidden character until it returns false.
+/// Calls take(offset, character) for each hidden character until it returns false.
 template <typename Take>
 void find_hidden(std::string_view text, Take&& take) {
   char32_t before = 0;
   for (std::size_t i = 0; i < text.size();) {
-    if (i + 8 <= text.size() && are_printable_eight(text.data() + i)) {  // most of a template
+    if (i + 8 <= text.size() && are_printable_eight(text.data() + i)) {  // the common case
       i += 8;
       before = static_cast<char32_t>(text[i - 1]);
       continue;
     }
-    if ((text[i] >= 0x20 && text[i] < 0x7F) || text[i] == '\n') {  // and what is next to a line's end
+    if ((text[i] >= 0x20 && text[i] < 0x7F) || text[i] == '\n') {  // also the common characters around a line end
       before = static_cast<char32_t>(text[i++]);
       continue;
     }
     const CodePoint point = decode_utf8(text.substr(i));
     if (point.valid && is_hidden(point.value, before) && !take(i, point.value)) return;
-    // A variation selector does not part an emoji from what joins it.
+    // A variation selector between an emoji and a joiner does not count as the preceding character.
     if (point.value < 0xFE00 || point.value > 0xFE0F) before = point.valid ? point.value : 0;
     i += std::max<std::size_t>(point.size, 1);
   }
 }
 
-/// The first one of a source, whether it parses or not.
+/// Reports the first hidden character, also for sources that do not parse.
 std::vector<Remark> hidden_text(std::string_view source);
 
 }  // namespace modelutils::jinja

@@ -21,9 +21,9 @@ constexpr std::size_t most_remarks = 50;
 constexpr double large_number = 1'000'000;
 constexpr double largest_number = 1e36;
 constexpr double most_rounds = 10'000'000;
-constexpr double most_in_range = 100'000;  // what Jinja's sandbox allows
+constexpr double most_in_range = 100'000;  // the limit of Jinja's sandbox
 
-// "%1000000s", "{:1000000}"
+// True for widths of six or more digits: "%1000000s", "{:1000000}".
 bool has_large_width(std::string_view text) {
   std::size_t digits = 0;
   bool is_field = false;
@@ -45,7 +45,7 @@ bool is_text(const Expression& expression) {
   return expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text);
 }
 
-// How often an expression joins the variable to itself.
+// Counts how often a sum or concatenation contains the variable itself.
 std::size_t count_of(const Expression& value, const Expression& target) {
   const bool is_join = value.kind == ExpressionKind::add || value.kind == ExpressionKind::concat;
   if (!is_join) {
@@ -154,7 +154,7 @@ class Inspector : public TreeWalk {
   void check_text(const Expression& expression) {
     if (!expression.constant.is(Kind::text)) return;
     const std::string_view text = expression.constant.view();
-    // Only what escapes spell: the rest is seen in the source.
+    // Only characters written as escapes; others are visible to the check of the source.
     find_hidden(text, [&](std::size_t at, char32_t c) {
       const std::size_t size = decode_utf8(text.substr(at)).size;
       const std::string_view literal = source_.substr(expression.at, text.size() * 10 + 2);
@@ -208,7 +208,7 @@ class Inspector : public TreeWalk {
     return true;
   }
 
-  // A method of any name, which a filter, a variable or an item may have given: "'{0.__class__}'|attr('format')".
+  // Checks a call whose method name may come from a filter, a variable or an item: "'{0.__class__}'|attr('format')".
   void check_method(const Expression& callee, const Expression& call) {
     if (check_fields(literals_.joined(&callee), call.at)) return;
     const bool is_attribute = callee.kind == ExpressionKind::filter && callee.text == "attr";
@@ -316,7 +316,7 @@ class Inspector : public TreeWalk {
   const std::string_view source_;
   const std::string_view original_;
   Literals literals_;
-  std::vector<double> rounds_;  // of the loops around, multiplied
+  std::vector<double> rounds_;  // product of the iteration counts of the enclosing loops
   std::vector<Remark> remarks_;
 };
 

@@ -1,4 +1,4 @@
-// What a chat template has no business to do, found without rendering it.
+// Static checks for code that has no place in a chat template.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@
 
 namespace modelutils::jinja {
 
-/// Attributes that lead out of the sandbox, also where their names are put together; templates that are loaded; calls
-/// of what no program offers; hidden text in escapes; sizes and loops that explode; text that cannot be reached or is
-/// given a name that nothing reads. Time and memory in proportion to the template. `source`: what `parsed` was parsed
-/// from.
+/// Reports, without rendering: attributes that escape the sandbox, also if their names are concatenated from pieces;
+/// loading other templates; calls of functions that no program provides; hidden text in escapes; exploding sizes and
+/// loops; text that is unreachable or assigned to an unused name. Linear in the template's size. `source` is the text
+/// from which `parsed` was parsed.
 std::vector<Remark> inspect(const Template& parsed, std::string_view source);
 
 }  // namespace modelutils::jinja

@@ -1,4 +1,4 @@
-// Runs a template.
+// The interpreter: runs a parsed template.
 #pragma once
 
 #include <deque>
@@ -13,7 +13,7 @@
 
 namespace modelutils::jinja {
 
-/// The variables of one run of a function of the template.
+/// The variables of one call of a template function.
 struct Activation : Object {
   const Activation* parent = nullptr;
   mutable std::vector<Value> slots;
@@ -21,18 +21,18 @@ struct Activation : Object {
 
 struct Macro : Object {
   const FunctionBody* body = nullptr;
-  const Activation* around = nullptr;  ///< where it was defined
+  const Activation* around = nullptr;  ///< the variables in scope at its definition
 };
 
-/// What a loop takes its items from, and what the variable `loop` knows.
+/// The state of a loop, which the variable `loop` gives access to.
 struct Loop : Object {
-  std::vector<Value> items;    ///< all of them; or with `source` those that were taken so far
-  Iterator* source = nullptr;  ///< a generator
+  std::vector<Value> items;    ///< all items; with `source`, those taken so far
+  Iterator* source = nullptr;  ///< a generator, or nullptr
   const Statement* statement = nullptr;
-  const Activation* around = nullptr;  ///< of a recursive loop: where its function is called
-  const Activation* test = nullptr;    ///< with the variables of its condition
-  std::size_t next = 0;                ///< in `items`
-  std::deque<Value> ahead;             ///< taken from the rest already
+  const Activation* around = nullptr;  ///< the loop's enclosing variables; for a recursive call, those at the call
+  const Activation* test = nullptr;    ///< the variables of its `if` condition
+  std::size_t next = 0;                ///< index into `items` of the next item to take
+  std::deque<Value> ahead;             ///< items taken from the rest in advance, by `loop.nextitem` and the like
   i64 index0 = -1;
   i64 depth0 = 0;
   std::optional<i64> length;
@@ -43,21 +43,21 @@ class Interpreter {
  public:
   Interpreter(Machine& machine, i64 now) : machine_(machine), now_(now) {}
 
-  /// A variable of the context, before run().
+  /// Sets a context variable. Call before run().
   void set(std::string name, Value value) { context_.emplace_back(std::move(name), value); }
   Outcome<std::string> run(const FunctionBody& root);
 
   Machine& machine() { return machine_; }
   i64 now() const { return now_; }
 
-  /// Attributes and items as Jinja's sandbox looks for them.
+  /// Looks up attributes and items by the rules of Jinja's sandbox.
   Outcome<Value> attribute(const Value& of, std::string_view name);
   Outcome<Value> item(const Value& of, const Value& subscript);
-  /// Anything that is called.
+  /// Calls a macro, function, method or any other callable value.
   Outcome<Value> call(const Value& callee, const Call& call);
   Outcome<Value> filter(std::string_view name, const Value& input, const Call& call);
   Outcome<bool> test(std::string_view name, const Value& input, const Call& call);
-  /// The next item of a loop whose condition holds; kind `missing` at the end.
+  /// Returns the next item for which the loop's condition holds; kind `missing` at the end.
   Outcome<Value> next_item(Loop& loop);
   Outcome<Value> loop_attribute(const Value& loop, std::string_view name);
 
@@ -103,15 +103,15 @@ class Interpreter {
   Machine& machine_;
   const i64 now_;
   std::vector<std::pair<std::string, Value>> context_;
-  std::unordered_map<std::string_view, Value> exported_;  // assigned at the top level
+  std::unordered_map<std::string_view, Value> exported_;  // variables assigned at the top level
   const Activation* activation_ = nullptr;
   std::string out_;
   u64 written_ = 0;
 };
 
-/// A method that the value has in Python: of kind `missing` if it has none of that name.
+/// Returns the Python method `name` bound to `of`; kind `missing` if the type has no such method.
 Outcome<Value> find_method(Machine& machine, const Value& of, std::string_view name);
-/// range, namespace, raise_exception and their like; of kind `missing` if there is none of that name.
+/// Returns the global function `name` (range, namespace, raise_exception …); kind `missing` if unknown.
 Value find_global(Machine& machine, std::string_view name);
 
 }  // namespace modelutils::jinja

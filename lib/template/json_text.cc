@@ -1,4 +1,4 @@
-// json.dumps(), as the filter tojson has it in transformers: nothing is escaped for HTML.
+// json.dumps(), as transformers' tojson filter uses it: without HTML escaping.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class JsonText {
  private:
   static constexpr u64 most_escaped = 6;  // bytes for each: "\\u0001"
 
-  // Counted as it is written: the value that comes next is charged.
+  // count() suffices because the next value is charged.
   void add(std::string_view part) {
     machine_.count(part.size());
     out_ += part;
@@ -111,7 +111,7 @@ class JsonText {
     return {};
   }
 
-  // Keys that are no texts are written as their JSON.
+  // Keys other than text are written as their JSON text in quotes.
   Outcome<void> key(const Value& key) {
     if (key.is(Kind::text)) return string(key.view());
     if (!key.is(Kind::none) && !key.is(Kind::boolean) && !key.is(Kind::integer) && !key.is(Kind::real) &&

@@ -1,4 +1,4 @@
-// Upper and lower case as Python has them (template/python_text.h).
+// Case conversion with Python's semantics (template/python_text.h).
 #include <utf8proc.h>
 
 #include "base/utf8.h"
@@ -18,13 +18,13 @@ bool is_cased(char32_t c) {
   return of == UTF8PROC_CATEGORY_LU || of == UTF8PROC_CATEGORY_LL || of == UTF8PROC_CATEGORY_LT;
 }
 
-// Letters whose upper case is several (Unicode's SpecialCasing.txt), apart from those that we know.
+// True for letters whose upper case is several letters (Unicode's SpecialCasing.txt) and which special_upper() lacks.
 bool has_unknown_upper(char32_t c) {
   return c == 0x149 || c == 0x1f0 || c == 0x390 || c == 0x3b0 || c == 0x587 || (c >= 0x1e96 && c <= 0x1e9a) ||
          (c >= 0x1f50 && c <= 0x1f56) || (c >= 0x1f80 && c <= 0x1fff) || (c >= 0xfb13 && c <= 0xfb17);
 }
 
-// German sharp s and the Latin ligatures: those that appear in texts.
+// The upper case of German sharp s and of the Latin ligatures, the only such letters common in texts.
 std::string_view special_upper(char32_t c) {
   switch (c) {
     case 0xdf: return "SS";
@@ -49,7 +49,7 @@ bool append_upper(std::string& out, char32_t c) {
   return true;
 }
 
-// Of the first letter of a word: of a ligature it is the upper and the lower ones.
+// Appends the title case of a word's first letter; for a ligature, the first letter upper and the rest lower.
 bool append_title(std::string& out, char32_t c) {
   if (has_unknown_upper(c)) return false;
   if (const std::string_view special = special_upper(c); !special.empty()) {
@@ -61,7 +61,7 @@ bool append_title(std::string& out, char32_t c) {
   return true;
 }
 
-// Sigma has another form at the end of a word.
+// A sigma at the end of a word has another lower case.
 bool is_final_sigma(std::string_view before, std::string_view after) {
   const auto is_skipped = [](char32_t c) {
     const auto of = category_of(c);

@@ -26,7 +26,7 @@ class Lexer {
   Lexer(std::string_view source, Heap& heap) : source_(source), heap_(heap) {}
 
   Outcome<std::vector<Token>> run() {
-    tokens_.reserve(std::min<std::size_t>(source_.size() / 4, 8192));  // about as many as templates have
+    tokens_.reserve(std::min<std::size_t>(source_.size() / 4, 8192));  // typical for templates
     while (at_ < source_.size()) {
       MU_TRY(text());
     }
@@ -41,7 +41,7 @@ class Lexer {
     return tl::make_unexpected(failure);
   }
 
-  // At `at_`. Most are of ASCII, and need no decoding.
+  // The character at `at_`, with a fast path for ASCII.
   CodePoint character() const {
     const u8 byte = static_cast<u8>(source_[at_]);
     return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(source_.substr(at_));
@@ -50,7 +50,7 @@ class Lexer {
   void add(TokenType type, std::size_t at, std::string_view text) { tokens_.push_back({type, text, at}); }
 
   void skip_spaces() {
-    while (at_ < source_.size() && (source_[at_] == ' ' || source_[at_] == '\n')) ++at_;  // nearly all are these
+    while (at_ < source_.size() && (source_[at_] == ' ' || source_[at_] == '\n')) ++at_;  // the common characters
     while (at_ < source_.size()) {
       const CodePoint point = character();
       if (!is_space(point.value)) return;
@@ -58,8 +58,8 @@ class Lexer {
     }
   }
 
-  // What a tag leaves of the text before it: with '-' no blanks at its end, with lstrip_blocks none in the tag's line
-  // if there is nothing else.
+  // Applies whitespace control to the text before a tag: '-' strips whitespace at its end; lstrip_blocks strips
+  // whitespace before a tag that starts its line.
   std::string_view before_tag(std::size_t begin, std::size_t end, char sign, bool strips_line) const {
     const std::string_view text = source_.substr(begin, end - begin);
     if (sign == '-') return strip(text, Side::right);
@@ -78,7 +78,7 @@ class Lexer {
     return at < source_.size() && (source_[at] == '-' || source_[at] == '+') ? source_[at] : '\0';
   }
 
-  // Behind `word` in a tag of raw text: its end, where the tag is one.
+  // Consumes `word` and surrounding whitespace in a raw or endraw tag.
   bool take_word(std::string_view word) {
     skip_spaces();
     if (!source_.substr(at_).starts_with(word)) return false;
@@ -87,7 +87,7 @@ class Lexer {
     return true;
   }
 
-  // The text up to the next tag, and that tag.
+  // Reads the text up to the next tag, and the tag.
   Outcome<void> text() {
     const std::size_t begin = at_;
     std::size_t tag = source_.find('{', begin);
@@ -111,7 +111,7 @@ class Lexer {
 
   static bool is_tag(char c) { return c == '{' || c == '%' || c == '#'; }
 
-  // The end of a block or comment at `at_`, which begins with `mark`: past it and what it strips behind.
+  // Consumes the end of a block or comment (`mark` and '}') at `at_`, and the whitespace that it strips.
   bool take_end(char mark) {
     const std::string_view rest = source_.substr(at_);
     const std::array<char, 2> plain = {mark, '}'};
@@ -128,7 +128,7 @@ class Lexer {
   }
 
   Outcome<void> comment(std::size_t tag) {
-    if (at_ == source_.size()) return {};  // so does Jinja
+    if (at_ == source_.size()) return {};  // as in Jinja
     while (at_ < source_.size()) {
       if (take_end('#')) return {};
       ++at_;
@@ -136,7 +136,7 @@ class Lexer {
     return fail("Missing end of comment tag", tag);
   }
 
-  // At "raw %}" in a block: past it. Nothing else than blanks and '-' may be around the word.
+  // Consumes "raw %}" at the start of a block. Only whitespace and '-' may surround the word.
   bool is_raw() {
     const std::size_t begin = at_;
     if (take_word("raw")) {
@@ -153,7 +153,7 @@ class Lexer {
 
   Outcome<void> raw(std::size_t tag) {
     const std::size_t begin = at_;
-    if (begin == source_.size()) return {};  // so does Jinja
+    if (begin == source_.size()) return {};  // as in Jinja
     for (std::size_t end = source_.find("{%", begin); end != std::string_view::npos;
          end = source_.find("{%", end + 1)) {
       const char sign = sign_at(end + 2);
@@ -165,12 +165,12 @@ class Lexer {
     return fail("Missing end of raw directive", tag);
   }
 
-  // The tokens up to the end of a tag. Within brackets, "}}" and "%}" are no end.
+  // Reads tokens up to the end of the tag. "}}" and "%}" within brackets do not end it.
   Outcome<void> tag_tokens(char type) {
-    std::string open;  // the brackets that are to come
+    std::string open;  // closing brackets still expected
     while (true) {
       skip_spaces();
-      if (at_ == source_.size()) return {};  // the parser misses what should follow
+      if (at_ == source_.size()) return {};  // the parser reports the missing end
       const std::size_t begin = at_;
       if (open.empty()) {
         if (type == '%' && take_end('%')) {
@@ -224,7 +224,7 @@ class Lexer {
     return {};
   }
 
-  // Digits with single underscores between them, from `at` on: their end.
+  // Returns the end of the digits at `at`, which may have single underscores between them.
   template <typename IsDigit>
   std::size_t digits(std::size_t at, const IsDigit& is_one) const {
     while (at < source_.size()) {

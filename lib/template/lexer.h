@@ -1,4 +1,4 @@
-// A template's source → tokens, by the rules of Jinja's lexer with trim_blocks and lstrip_blocks.
+// Splits a template's source into tokens, by the rules of Jinja's lexer with trim_blocks and lstrip_blocks.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace modelutils::jinja {
 
 enum class TokenType : u8 {
-  data,  ///< text outside tags, with the blanks that the tags around it leave
+  data,  ///< text outside tags, after whitespace control
   block_begin,
   block_end,
   variable_begin,
@@ -25,12 +25,12 @@ enum class TokenType : u8 {
 
 struct Token {
   TokenType type = TokenType::end;
-  std::string_view text;  ///< of a string with what its escapes mean
+  std::string_view text;  ///< for strings, with the escapes decoded
   std::size_t at = 0;     ///< byte in the source
 };
 
-/// Of a normalized source (template/source.h) that is UTF-8; the last token is of type `end`. Tokens are views of the
-/// source, or of texts on `heap`, where failures lie, too. Linear.
+/// `source` must be normalized (template/source.h) and UTF-8. The last token has type `end`. Token texts point into the
+/// source or to `heap`; failures are allocated on `heap`, too. Linear time.
 Outcome<std::vector<Token>> tokenize(std::string_view source, Heap& heap);
 
 }  // namespace modelutils::jinja

@@ -8,7 +8,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// A name that someone wants to hide is short, and put together of few pieces: more than this is not followed.
+// Limits for following names: an attack hides a short name, split into few pieces.
 constexpr std::size_t most_bytes = 256;
 constexpr u32 most_names_deep = 8;
 
@@ -24,7 +24,7 @@ bool is_list(const Expression& expression) {
 
 Literals::Literals(const Body& body) {
   collect(body);
-  // In the order of the text a chain of names is never followed far.
+  // Visits names in source order, so that each finds the earlier ones memoized and recursion stays shallow.
   std::string text;
   for (const std::string& name : order_) {
     append_name(text, name);
@@ -130,7 +130,7 @@ void Literals::append_name(std::string& out, const std::string& name) {
   }
   Binding& binding = found->second;
   if (!binding.joined) {
-    binding.joined = std::string(1, unknown_piece);  // for what refers to itself
+    binding.joined = std::string(1, unknown_piece);  // for self-references
     ++depth_;
     std::string text;
     for (const Expression* value : binding.values) {
@@ -142,7 +142,7 @@ void Literals::append_name(std::string& out, const std::string& name) {
       text += unknown_piece;
     }
     --depth_;
-    if (text.size() > 1) text.pop_back();  // what follows the name is next to the last
+    if (text.size() > 1) text.pop_back();  // the text after the name is adjacent to the last value
     binding.joined = text.empty() ? std::string(1, unknown_piece) : text;
   }
   add(out, *binding.joined);
@@ -177,7 +177,7 @@ std::optional<double> Literals::number(const Expression* expression) {
         return std::nullopt;
       Binding& binding = found->second;
       if (!binding.is_number_known) {
-        binding.is_number_known = true;  // of what refers to itself, nothing is known
+        binding.is_number_known = true;  // nothing is known about self-references
         ++depth_;
         binding.number = number(binding.values.front());
         --depth_;

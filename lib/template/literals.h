@@ -1,4 +1,4 @@
-// What the literals of a template may put together: names are hidden by cutting them into pieces.
+// Concatenates literals statically, to find names that a template hides by splitting them into pieces.
 #pragma once
 
 #include <map>
@@ -13,23 +13,23 @@
 
 namespace modelutils::jinja {
 
-/// Stands between literals that are not next to each other.
+/// Separates literals that are not adjacent.
 constexpr char unknown_piece = '\1';
 
-/// Nothing is evaluated. What is bound to names is known whatever the order and the place; a name is "x", or "." and a
-/// key or an attribute.
+/// Knows the values bound to each name, regardless of order and place; nothing is evaluated. Names are "x" for
+/// variables, and "." followed by the name for keys and attributes.
 class Literals {
  public:
   explicit Literals(const Body& body);
 
-  /// The texts in an expression, one after the other, cut off after 256 bytes. Names are followed to all that
-  /// they are bound to.
+  /// Returns the literals in an expression, concatenated, at most 256 bytes. A name contributes every value bound to
+  /// it.
   std::string joined(const Expression* expression);
-  /// A number that consists of literals.
+  /// Returns the value of a numeric expression of literals; nullopt if it is not one.
   std::optional<double> number(const Expression* expression);
 
   bool is_bound(std::string_view name) const { return bindings_.contains(name); }
-  /// `name is defined` is asked somewhere.
+  /// True if the template contains `name is defined`.
   bool is_guarded(std::string_view name) const { return guarded_.contains(name); }
   const FunctionBody* macro(std::string_view name) const;
 

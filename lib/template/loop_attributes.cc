@@ -6,7 +6,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// The next item, taken ahead of its round; kind `missing` at the end.
+// Returns the next item without starting its round; kind `missing` at the end.
 Outcome<Value> peek(Interpreter& interpreter, Loop& loop) {
   if (loop.ahead.empty()) {
     MU_ASSIGN(const Value item, interpreter.next_item(loop));
@@ -16,7 +16,7 @@ Outcome<Value> peek(Interpreter& interpreter, Loop& loop) {
   return loop.ahead.front();
 }
 
-// The number of all items: those that are left are taken now.
+// Returns the number of items. Takes the remaining ones from a generator or conditional loop.
 Outcome<i64> loop_length(Interpreter& interpreter, Loop& loop) {
   if (!loop.length) {
     if (loop.source == nullptr && loop.test == nullptr) {

@@ -18,7 +18,7 @@ Outcome<void> Machine::bytes_left(u64 bytes) {
 }
 
 Outcome<void> Machine::reserve(u64 bytes) {
-  // One step for each 64 bytes: a template that goes over a long text again and again ends as well.
+  // One step per 64 bytes, so that repeated scans of a long text run into the step limit.
   MU_TRY(charge(1 + bytes / 64));
   MU_TRY(bytes_left(bytes));
   spent_.memory += bytes;

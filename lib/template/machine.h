@@ -1,4 +1,4 @@
-// What a rendering may use up, and where its values lie.
+// The resource limits and the memory of one rendering.
 #pragma once
 
 #include <string>
@@ -11,33 +11,32 @@
 
 namespace modelutils::jinja {
 
-/// Far above what a prompt of a million tokens takes, and low enough that no template costs more than a few seconds and
-/// some hundred MiB.
+/// Far above the needs of a prompt of a million tokens, and low enough that no template costs more than a few seconds
+/// and a few hundred MiB.
 struct Limits {
   u64 steps = 20'000'000;
-  u64 memory = u64{320} << 20;  ///< bytes of all values that are ever made
+  u64 memory = u64{320} << 20;  ///< bytes of all values, including those no longer in use
   u64 output = u64{32} << 20;   ///< bytes
-  u32 depth = 400;              ///< of expressions, statements and calls within each other
-  i64 range = 100'000;          ///< the longest range(), as in Jinja's sandbox
+  u32 depth = 400;              ///< nesting of expressions, statements and calls
+  i64 range = 100'000;          ///< longest range(), as in Jinja's sandbox
 };
 
-/// The resources of one rendering.
+/// Allocates the values of one rendering and enforces its limits.
 class Machine {
  public:
   explicit Machine(const Limits& limits) : limits_(limits) {}
 
   const Limits& limits() const { return limits_; }
 
-  /// Something is done `count` times. Fails also if count() counted more than there may be.
+  /// Charges `count` steps. Also fails if the bytes noted by count() exceed the limit.
   Outcome<void> charge(u64 count);
-  /// Something of `bytes` bytes is about to be made, or read from end to end. Asked for first wherever a template
-  /// chooses the size.
+  /// Charges for making or scanning `bytes` bytes. Call it first wherever the template determines the size.
   Outcome<void> reserve(u64 bytes);
-  /// So many bytes were made already: objects, messages, pieces of a text. The next charge() fails if they are too
-  /// many, so `bytes` must be small, or no more than the template has in one place.
+  /// Records bytes that are allocated already: objects, messages, pieces of text. The next charge() fails if they
+  /// exceed the limit, so `bytes` must be small or bounded by the size of one literal in the template.
   void count(u64 bytes) { spent_.memory += bytes; }
 
-  /// What was used up so far.
+  /// The resources used so far.
   struct Spent {
     u64 steps = 0;
     u64 memory = 0;
@@ -52,7 +51,7 @@ class Machine {
   tl::unexpected<Failure*> unsupported(std::string_view what) {
     return fail(FailureKind::unsupported, std::string(what) + " is not supported");
   }
-  /// Using what is not there.
+  /// Fails like Python does when an undefined value is used.
   tl::unexpected<Failure*> raise_undefined(const Value& undefined);
 
   Outcome<Value> text(std::string bytes, bool is_markup = false);
@@ -66,7 +65,7 @@ class Machine {
     return heap_.make<T>(std::forward<Arguments>(arguments)...);
   }
 
-  /// One level deeper for as long as it lives; see MU_DEEPER.
+  /// Counts one nesting level while it exists; see MU_DEEPER.
   class Level {
    public:
     explicit Level(Machine& machine) : machine_(machine) { ++machine_.depth_; }
@@ -90,7 +89,8 @@ class Machine {
 
 }  // namespace modelutils::jinja
 
-/// Everything that calls itself: one level deeper until the function returns, or out with a failure.
+/// For every recursive function: counts one nesting level until the function returns, and returns a failure if the
+/// nesting is too deep.
 #define MU_DEEPER(machine)                                        \
   const ::modelutils::jinja::Machine::Level mu_level_((machine)); \
   MU_TRY((machine).check_depth())

@@ -1,4 +1,4 @@
-// The methods of values that are no texts, and the search for a method by its name.
+// Methods of values other than text, and method look-up by name.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The filters that make numbers, and the table of all filters.
+// Filters that return numbers, and filter look-up by name.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ Outcome<Value> absolute_filter(Interpreter& interpreter, const Value& input, con
   return Value::of(*integer);
 }
 
-// int() of a float; nothing for what has no integer, an error for what does not fit.
+// int() of a float. Returns `otherwise` for NaN; fails for infinity and values beyond 64 bits.
 Outcome<Value> truncated(Machine& machine, double value, const Value& otherwise) {
   if (std::isnan(value)) return otherwise;
   if (std::isinf(value)) return machine.raise("cannot convert float infinity to integer");
@@ -95,7 +95,7 @@ Outcome<Value> rounded_filter(Interpreter& interpreter, const Value& input, cons
   if (precision < 0 || precision > 15) return machine.unsupported("rounding to this number of digits");
   if (method == "common") {
     if (const auto integer = as_integer(input)) return Value::of(*integer);
-    // As Python: the decimal with that many digits that is next to the double, halves to even.
+    // Like Python: rounds the exact decimal value of the double, ties to even.
     return Value::of(parse_real(fmt::format("{:.{}f}", *number, precision)).value_or(*number));
   }
   const double scale = std::pow(10.0, static_cast<double>(precision));

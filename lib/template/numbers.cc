@@ -27,7 +27,7 @@ bool is_any_digit(char c) {
   return digit_value(c) != 99;
 }
 
-// Without the underscores between digits. Nothing if one is elsewhere.
+// Removes underscores between digits. Returns nullopt if one is elsewhere.
 std::optional<std::string> without_underscores(std::string_view text, bool (*is_digit)(char)) {
   std::string digits;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -40,7 +40,7 @@ std::optional<std::string> without_underscores(std::string_view text, bool (*is_
   return digits;
 }
 
-// The digits of all scripts as those of ASCII. Nothing if there is another character beyond it.
+// Replaces decimal digits of any script by ASCII digits. Returns nullopt if there is another non-ASCII character.
 std::optional<std::string> in_ascii(std::string_view text) {
   std::string ascii;
   const bool is_number = each_character(text, [&](char32_t c, std::size_t, std::size_t) {
@@ -113,7 +113,7 @@ std::optional<double> real_of_text(std::string_view text) {
     return is_negative ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
   }
   if (word == "nan") return std::numeric_limits<double>::quiet_NaN();
-  // strtod() also takes hexadecimal numbers.
+  // strtod() also accepts hexadecimal numbers.
   if (rest.find_first_not_of("0123456789.eE+-") != std::string_view::npos) return {};
   return parse_real(*digits);
 }

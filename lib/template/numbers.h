@@ -1,4 +1,4 @@
-// Numbers in texts, as Python reads them.
+// Parses numbers in text by Python's rules.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,17 @@
 
 namespace modelutils::jinja {
 
-/// An integer in `base` (0: the base is in its prefix, 0x, 0o or 0b; else 2 to 36 with that prefix optional), with a
-/// sign: an integer, or beyond 64 bits in base 10 a `big` on `heap`. Nothing for what is none, and for numbers that are
-/// too large: 4,300 digits are Python's own limit.
+/// Parses an integer with an optional sign. Base 0 takes the base from the prefix (0x, 0o, 0b; else 10); for bases 2 to
+/// 36 the matching prefix is optional. Returns a `big` on `heap` for integers in base 10 beyond 64 bits. Returns
+/// nullopt for other text, for larger numbers in other bases, and beyond Python's own limit of 4,300 digits.
 std::optional<Value> parse_integer(std::string_view digits, int base, Heap& heap);
 
-/// int() and float() of a text: blanks around it, single underscores between digits, which may be of any script.
+/// int() and float() of a text. Accepts surrounding whitespace, single underscores between digits, and the digits of
+/// any script.
 std::optional<Value> integer_of_text(std::string_view text, int base, Heap& heap);
 std::optional<double> real_of_text(std::string_view text);
 
-/// Digits with a point or an exponent. Beyond the largest double it is infinite, as in Python.
+/// Parses digits with a point or an exponent. Returns infinity beyond the largest double, like Python.
 std::optional<double> parse_real(const std::string& digits);
 
 }  // namespace modelutils::jinja

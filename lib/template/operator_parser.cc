@@ -1,4 +1,4 @@
-// Operators, from the weakest to the strongest.
+// Parses operators, from lowest to highest precedence.
 #include <algorithm>
 
 #include "template/expression_parser.h"
@@ -35,7 +35,7 @@ const BinarySign* find_sign(const BinarySign (&signs)[N], const Token& token) {
 
 }  // namespace
 
-// Counts how deeply the parser calls itself.
+// Counts the parser's recursion depth.
 class ExpressionParser::Nested {
  public:
   explicit Nested(u32& depth) : depth_(depth) { ++depth_; }

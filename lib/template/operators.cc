@@ -48,7 +48,7 @@ Outcome<Value> integer_power(Machine& machine, i64 base, i64 exponent) {
   if (base == 0 || base == 1) return Value::of(exponent == 0 ? i64{1} : base);
   if (base == -1) return Value::of(exponent % 2 == 0 ? i64{1} : i64{-1});
   i64 result = 1;
-  for (; exponent > 0; --exponent) {  // at most 63 times: then it does not fit
+  for (; exponent > 0; --exponent) {  // at most 63 rounds before it overflows
     if (__builtin_mul_overflow(result, base, &result)) return too_large(machine);
   }
   return Value::of(result);
@@ -76,13 +76,13 @@ Outcome<Value> of_integers(Machine& machine, ExpressionKind kind, i64 left, i64 
   if (kind == ExpressionKind::divide) {
     return Value::of(static_cast<double>(static_cast<long double>(left) / static_cast<long double>(right)));
   }
-  if (right == -1) {  // the quotient of the smallest integer does not fit
+  if (right == -1) {  // avoids overflow: the lowest integer divided by −1
     if (kind == ExpressionKind::modulo) return Value::of(i64{0});
     if (left == std::numeric_limits<i64>::min()) return too_large(machine);
     return Value::of(-left);
   }
   const i64 rest = left % right;
-  const bool is_below = rest != 0 && (rest < 0) != (right < 0);  // rounded towards zero; Python rounds down
+  const bool is_below = rest != 0 && (rest < 0) != (right < 0);  // C++ rounds towards zero, Python rounds down
   if (kind == ExpressionKind::modulo) return Value::of(is_below ? rest + right : rest);
   return Value::of(left / right - (is_below ? 1 : 0));
 }
@@ -110,7 +110,7 @@ Outcome<Value> of_reals(Machine& machine, ExpressionKind kind, double left, doub
                                                           : "float floor division by zero");
   }
   if (kind == ExpressionKind::divide) return Value::of(left / right);
-  // As float_divmod() of CPython.
+  // The same steps as CPython's float_divmod().
   double rest = std::fmod(left, right);
   double quotient = (left - rest) / right;
   if (rest != 0) {

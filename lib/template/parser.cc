@@ -16,7 +16,7 @@ class StatementParser {
  public:
   explicit StatementParser(TokenStream& tokens) : tokens_(tokens), expressions_(tokens) {}
 
-  // Statements up to the end, or to a tag of one of these names, whose name is then the current token.
+  // Parses statements up to the end of the template, or to a tag in `ends`, whose name is then the current token.
   Outcome<Body> body(EndNames ends) {
     ends_.push_back(ends);
     Body body;
@@ -31,7 +31,7 @@ class StatementParser {
         MU_ASSIGN(print->value, expressions_.tuple());
         MU_TRY(tokens_.expect(TokenType::variable_end));
         body.push_back(print);
-      } else {  // the lexer makes only blocks else
+      } else {  // the lexer produces only block tags here
         if (std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return tokens_.is_name(end); })) {
           ends_.pop_back();
           return body;
@@ -58,7 +58,7 @@ class StatementParser {
     return statement;
   }
 
-  // What the parser would rather have seen.
+  // Lists the tags that would be accepted, in Jinja's words.
   std::string wanted() const {
     std::string text;
     if (ends_.back().size() != 0) {
@@ -73,13 +73,13 @@ class StatementParser {
     if (!open_.empty()) text += fmt::format(" The innermost block that needs to be closed is '{}'.", open_.back().tag);
     return text;
   }
-  // The place is that of the block that is not closed: the end of the template says nothing.
+  // Fails at the unclosed block rather than at the end of the template.
   tl::unexpected<Failure*> unexpected_end() {
     return tokens_.fail("Unexpected end of template." + wanted(),
                         open_.empty() ? tokens_.current().at : open_.back().at);
   }
 
-  // The body of a block, from the end of its tag to one of these tags, whose name is taken.
+  // Parses a block's body, from the end of its opening tag to a tag in `ends`. Consumes and returns that tag's name.
   Outcome<std::string_view> block_body(Body& into, EndNames ends) {
     tokens_.skip_sign(":");
     MU_TRY(tokens_.expect(TokenType::block_end));
@@ -223,7 +223,7 @@ class StatementParser {
     return {};
   }
 
-  // The body of a function: a loop around it is not its loop.
+  // Parses a function's body, in which `break` cannot leave a loop outside of it.
   Outcome<void> function_body(FunctionBody& function, EndNames ends) {
     const u32 loops = std::exchange(loops_, 0);
     MU_TRY(block_body(function.body, ends));
@@ -304,7 +304,7 @@ class StatementParser {
     MU_ASSIGN(node->value, expressions_.expression());
     return node;
   }
-  // "with context", "without context"
+  // Skips "with context" or "without context".
   void import_context() {
     if ((tokens_.is_name("with") || tokens_.is_name("without")) && TokenStream::is_name(tokens_.after(), "context")) {
       tokens_.take();
@@ -343,7 +343,7 @@ class StatementParser {
 
   TokenStream& tokens_;
   ExpressionParser expressions_;
-  std::vector<EndNames> ends_;  // each lives as long as the call that was given it
+  std::vector<EndNames> ends_;  // each points into a caller's arguments
   std::vector<Open> open_;
   std::vector<std::string_view> blocks_;
   u32 loops_ = 0;

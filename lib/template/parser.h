@@ -1,14 +1,14 @@
-// Tokens → the statements of a template.
+// Parses the statements of a template from tokens.
 #pragma once
 
 #include "template/expression_parser.h"
 
 namespace modelutils::jinja {
 
-/// Blocks nest at most so deeply: it is Python's own limit of indentation.
+/// Maximum nesting of blocks: Python's limit for indentation.
 constexpr u32 max_block_depth = 100;
 
-/// The body of a whole template. Nodes and failures lie on the heap of the stream.
+/// Parses a whole template. Nodes and failures are allocated on the stream's heap.
 Outcome<Body> parse_statements(TokenStream& tokens);
 
 }  // namespace modelutils::jinja

@@ -14,10 +14,10 @@ namespace modelutils::jinja {
 
 namespace {
 
-constexpr i64 widest = 1'000'000;  // no prompt has a wider field
-constexpr i64 most_digits = 400;   // more than a double has before or behind its point
+constexpr i64 widest = 1'000'000;  // wider than any field in a prompt
+constexpr i64 most_digits = 400;   // a double has fewer digits before or after the point
 
-// What stands between '%' and the letter of a conversion.
+// The parts of a conversion between '%' and its letter, inclusive.
 struct Conversion {
   bool left = false, plus = false, blank = false, zeros = false, alternate = false;
   i64 width = 0;

@@ -1,16 +1,16 @@
-// Python's two ways to put values into a text: "%s" % value, and "{}".format(value).
+// Python's two kinds of string formatting: "%s" % value and "{}".format(value).
 #pragma once
 
 #include "template/calls.h"
 
 namespace modelutils::jinja {
 
-/// `text` % `values`: a tuple of values, a dict for names in parentheses, or one value. The codes are %s, %d, %f and
-/// %%, with flags, width and precision.
+/// `text` % `values`, where `values` is a tuple, a dict (for names in parentheses) or a single value. Supports %s, %d,
+/// %f and %%, with flags, width and precision.
 Outcome<Value> percent_format(Machine& machine, const Value& text, const Value& values);
 
-/// `text`.format(…), with attributes and items taken as the sandbox takes them, and without the mini-language behind
-/// the colon of a field.
+/// `text`.format(…). Attributes and items are looked up by the sandbox's rules. Format specifications after a colon are
+/// not supported.
 Outcome<Value> brace_format(Interpreter& interpreter, const Value& text, const Call& call);
 
 }  // namespace modelutils::jinja

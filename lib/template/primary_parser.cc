@@ -1,4 +1,4 @@
-// Names, literals, brackets and subscripts.
+// Parses names, literals, brackets and subscripts.
 #include <charconv>
 
 #include "template/expression_parser.h"
@@ -153,7 +153,7 @@ Outcome<Expression*> ExpressionParser::subscript(Expression* of) {
   return finish(node);
 }
 
-// What is in the brackets: an expression, or start:stop:step with each of them optional.
+// Parses a subscript: an expression, or start:stop:step, each optional.
 Outcome<Expression*> ExpressionParser::subscribed() {
   const std::size_t at = tokens_.current().at;
   std::vector<Expression*> parts(3, nullptr);

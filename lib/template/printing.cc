@@ -9,8 +9,8 @@ namespace modelutils::jinja {
 
 namespace {
 
-// A text that grows while it is printed is charged as it grows, so that no value is printed larger than the budget.
-constexpr u64 most_repr = 4;  // bytes for each: "\\x01"
+// Text is charged before it is appended, so that no value exceeds the memory limit while it is printed.
+constexpr u64 most_repr = 4;  // maximum per byte: "\\x01"
 
 Outcome<void> append_quoted(Machine& machine, std::string& out, std::string_view text) {
   MU_TRY(machine.reserve(2 + most_repr * text.size()));
@@ -18,7 +18,7 @@ Outcome<void> append_quoted(Machine& machine, std::string& out, std::string_view
   return {};
 }
 
-// Brackets, names of types, numbers.
+// Appends brackets, type names or numbers, which are short enough to count afterwards.
 void append_short(Machine& machine, std::string& out, std::string_view part) {
   machine.count(part.size());
   out += part;

@@ -30,7 +30,8 @@ class Mention : public TreeWalk {
   const std::string_view text_;
 };
 
-// Text that is printed or given a name; what is only compared, searched for or passed to a method is not written.
+// Collects markers in text that is printed or assigned, but not in text that is only compared, searched for or passed
+// to a method.
 class Markers : public TreeWalk {
  public:
   std::vector<std::string> take() { return std::move(found_); }
@@ -57,7 +58,7 @@ class Markers : public TreeWalk {
         break;
       case ExpressionKind::filter: write(operands.front()); break;
       case ExpressionKind::call:
-        if (operands.front()->kind != ExpressionKind::name) break;  // a macro or namespace()
+        if (operands.front()->kind != ExpressionKind::name) break;  // only calls of a name: a macro or namespace()
         for (const Expression* argument : value->arguments.positional) write(argument);
         for (const auto& [name, argument] : value->arguments.named) write(argument);
         break;
@@ -99,14 +100,14 @@ class Markers : public TreeWalk {
   std::set<std::string, std::less<>> seen_;
 };
 
-// Follows what a prompt begins with, up to the first thing that is not known.
+// Follows the fixed text at the beginning of a prompt, up to the first unknown value.
 class PromptStart {
  public:
   explicit PromptStart(std::string_view bos) : bos_(bos) {}
 
   std::optional<LateBos> found() const { return found_; }
 
-  // False where nothing is known of what follows.
+  // Returns false if the text that follows is unknown.
   bool follow(const Body& body) {
     for (const Statement* statement : body) {
       if (!follow(*statement)) return false;
@@ -121,7 +122,7 @@ class PromptStart {
       case StatementKind::print: return follow(*statement.value);
       case StatementKind::set:
       case StatementKind::set_block:
-      case StatementKind::macro:  // write nothing
+      case StatementKind::macro:  // these write nothing
         return statement.target == nullptr || statement.target->text != "bos_token";
       case StatementKind::generation:
       case StatementKind::block: return follow(statement.function->body);
@@ -135,7 +136,7 @@ class PromptStart {
     }
   }
 
-  // Each as if it were the only one. In a loop a condition may be one that the first round does not meet.
+  // Follows each branch separately. Conditions in loops are skipped: the first round may not meet them.
   bool follow_branches(const Statement& condition) {
     const PromptStart before = *this;
     const auto follow_one = [&](const Body& body) {

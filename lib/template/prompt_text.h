@@ -1,4 +1,4 @@
-// What a template writes of the tokens that begin and end texts, found without rendering it.
+// Static analysis of the special tokens that a template writes.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 
 namespace modelutils::jinja {
 
-/// Does the template mention the variable, or have the text in what it writes or compares?
+/// True if the template mentions the variable, or writes or compares the text.
 bool mentions(const Template& parsed, std::string_view variable, std::string_view text);
 
-/// What looks like a special token in the text that the template writes: "<|im_end|>", "[INST]". Each once, in the
-/// order of the template; the first few hundred.
+/// Returns texts that look like special tokens in the template's output ("<|im_end|>", "[INST]"), each once, in
+/// template order, limited to the first few hundred.
 std::vector<std::string> written_markers(const Template& parsed);
 
-/// A token BOS that programs do not take out of a prompt before they add theirs.
+/// A BOS token that programs do not strip from the prompt before they add their own.
 struct LateBos {
-  bool is_repeated = false;  ///< it follows another one, at the very beginning; else there is text before it
-  std::size_t at = 0;        ///< byte in the source as Jinja reads it
+  bool is_repeated = false;  ///< it follows another BOS at the very beginning; otherwise it follows text
+  std::size_t at = 0;        ///< byte in the normalized source
 };
 
-/// The first one in what every prompt, or every prompt of one branch, begins with. `bos`: the token's text. What
-/// follows a value that only a conversation has is not looked at.
+/// Returns the first late BOS in the fixed text at the beginning of each branch's prompt; nullopt if there is none.
+/// `bos` is the token's text. The search stops at the first value that depends on the conversation.
 std::optional<LateBos> late_bos(const Template& parsed, std::string_view bos);
 
 }  // namespace modelutils::jinja

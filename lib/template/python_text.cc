@@ -26,7 +26,7 @@ bool is_ascii_letter(char32_t c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// str.isprintable() of one character.
+// str.isprintable() for one character.
 bool is_printable(char32_t c) {
   if (c < 0x7f) return c >= 0x20;
   switch (category(c)) {
@@ -57,7 +57,7 @@ bool is_digit(char32_t c) {
 std::optional<int> decimal_value(char32_t c) {
   if (!is_digit(c)) return std::nullopt;
   if (c < 0x80) return static_cast<int>(c - '0');
-  // Unicode has the ten digits of a script in a row; rows may follow each other.
+  // Unicode has the ten digits of each script in sequence; sequences may be adjacent.
   char32_t first = c;
   while (is_digit(first - 1)) --first;
   return static_cast<int>((c - first) % 10);
@@ -141,10 +141,10 @@ void append_repr(std::string& out, std::string_view text) {
 std::string float_repr(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  // fmt's shortest decimal has the digits; the form is Python's: with an exponent below 1e-4 and from 1e16 on.
+  // fmt yields the shortest digits; Python uses an exponent below 1e-4 and from 1e16 on.
   std::string text = fmt::format("{}", std::fabs(value));
   const std::string sign = std::signbit(value) ? "-" : "";
-  int exponent = 0;  // of the first digit
+  int exponent = 0;  // exponent of the first digit
   if (const std::size_t mark = text.find('e'); mark != std::string::npos) {
     exponent = std::atoi(text.c_str() + mark + 1);
     text.resize(mark);

@@ -1,4 +1,4 @@
-// What is said of a template that was not rendered.
+// A finding of the static checks of templates.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace modelutils::jinja {
 
-/// One thing that is suspicious in a template, or that a loader should know of it.
+/// A suspicious construct in a template, or a fact that a loader should know.
 struct Remark {
   std::string_view code;   ///< "template-…", docs/findings.md
-  std::string message;     ///< begins with line and column
-  std::size_t offset = 0;  ///< byte in the source as it was given
-  bool is_note = false;    ///< published templates have it, too
+  std::string message;     ///< starts with line and column
+  std::size_t offset = 0;  ///< byte in the original source
+  bool is_note = false;    ///< also occurs in reputable published templates
 };
 
 }  // namespace modelutils::jinja

@@ -79,7 +79,7 @@ bool has_exact_integers(std::string_view json) {
       const std::size_t end = std::min(json.find_first_not_of("0123456789.eE+-", i), json.size());
       const std::string_view number = json.substr(i, end - i);
       const bool is_integer = number.find_first_not_of("0123456789") == std::string_view::npos;
-      // 2^64 has 20 digits; a negative number has 19 at most.
+      // The limits have 20 digits (2^64 − 1) and 19 digits (2^63).
       constexpr std::string_view largest = "18446744073709551615";
       constexpr std::string_view lowest = "9223372036854775808";
       const bool is_negative = i > 0 && json[i - 1] == '-';

@@ -1,4 +1,4 @@
-// Renders a template with the values of a conversation.
+// Renders a template for a conversation.
 #pragma once
 
 #include <string>
@@ -12,23 +12,24 @@
 
 namespace modelutils::jinja {
 
-/// A variable as the caller has it: JSON, a text, true or false, or null.
+/// A variable as passed by the caller.
 using Input = std::variant<json::Element, std::string, bool, std::nullptr_t>;
 
 struct RenderRequest {
-  /// By name; the first of a name counts. A template sees nothing else.
+  /// By name; if a name repeats, the first one counts. The template can access nothing else.
   std::vector<std::pair<std::string, Input>> variables = {};
-  /// What strftime_now() takes for the time, in seconds since 1970; shown as local time.
+  /// The time for strftime_now(), in seconds since 1970; formatted as local time.
   i64 now = 0;
   Limits limits = {};
 };
 
-/// The prompt, byte for byte as transformers renders it. Errors, with line and column as the place: "template-raised"
-/// with the text of raise_exception(), "template-error" where Jinja or Python would raise, "template-unsupported" with
-/// the name of what this engine lacks, "template-limit" where it takes more than Limits allow.
+/// Returns the prompt, byte for byte as transformers renders it. Errors have line and column as their place:
+/// "template-raised" with the message of raise_exception(), "template-error" where Jinja or Python would raise,
+/// "template-unsupported" naming the missing feature, "template-limit" if the rendering exceeds `limits`.
 Result<std::string> render(const Template& parsed, const RenderRequest& request);
 
-/// Does every integer of a JSON text fit into 64 bits? The reader makes doubles of others, which Python does not.
+/// True if every integer of a JSON text fits into 64 bits. Our JSON reader converts larger ones to double, Python does
+/// not.
 bool has_exact_integers(std::string_view json);
 
 }  // namespace modelutils::jinja

@@ -14,7 +14,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// Second pass: slots for names, and both passes for the bodies within.
+// Second pass: assigns slots to names; runs both passes for nested bodies.
 class Resolution {
  public:
   explicit Resolution(Heap& heap) : heap_(heap) {}
@@ -29,7 +29,7 @@ class Resolution {
   }
 
  private:
-  // Of a place: is it at the top level, is it in a condition?
+  // Context of a node.
   struct Where {
     bool is_top = false;
     bool is_soft = false;
@@ -52,7 +52,7 @@ class Resolution {
       if (node->is_store && node->text == "loop" && loops_ > 0) {
         return fail("Can't assign to special loop variable in for-loop target", node->at);
       }
-      // Jinja forgets to look for names in the filters of a block that is assigned, and then misses them.
+      // Jinja does not collect names in the filters of a `set` block and then fails to resolve them.
       if (!symbols.knows(node->text)) {
         return fail(
             fmt::format("Tried to resolve a name to a reference that was unknown to the frame ('{}')", node->text),
@@ -75,7 +75,7 @@ class Resolution {
     return result;
   }
 
-  // Python compiles no call with a keyword twice. A filter or test of constants is not compiled.
+  // Python rejects calls with repeated keywords. Jinja folds filters and tests of constants without compiling a call.
   Outcome<void> check_keywords(const Expression& node) {
     const auto& named = node.arguments.named;
     if (named.size() < 2) return {};
@@ -141,7 +141,7 @@ class Resolution {
     return {};
   }
 
-  // A body whose text goes through filters, or into a variable.
+  // Resolves a body whose text is filtered or assigned to a variable.
   Outcome<void> inner_body(Statement& node, Symbols& symbols) {
     Symbols inner(&symbols, symbols.function());
     SymbolAnalysis analysis(inner);
@@ -215,7 +215,7 @@ class Resolution {
     return {};
   }
 
-  // The condition of a loop runs in a function of its own, as the generator does that Jinja makes of it.
+  // Resolves a loop's condition as a separate function, like the generator that Jinja creates for it.
   Outcome<void> loop_test(Statement& node, Symbols& symbols, FunctionScope& function) {
     node.test_function = heap_.make<FunctionBody>();
     FunctionScope own{&function, node.test_function};
@@ -230,7 +230,7 @@ class Resolution {
     return {};
   }
 
-  // A macro, or what a call block passes.
+  // Resolves a macro or the body of a call block.
   Outcome<void> function(FunctionBody& function, Symbols& symbols) {
     FunctionScope own{&symbols.function(), &function};
     Symbols inner(&symbols, own);
@@ -248,7 +248,7 @@ class Resolution {
       if (seen.insert(parameter->text).second) continue;
       return fail(fmt::format("duplicate argument '{}' in function definition", parameter->text), parameter->at);
     }
-    // Jinja looks for these names in the whole body, macros within included.
+    // Jinja searches for these names in the whole body, including nested macros.
     const SpecialNames mentioned = special_names(function);
     const std::size_t required = function.parameters.size() - function.defaults.size();
     for (std::size_t i = 0; i < required && mentioned.caller; ++i) {

@@ -1,4 +1,4 @@
-// The filters that apply another filter or test to each item, and those that take one value apart.
+// Filters that apply a filter or test to each item, and those that access a single value.
 #include <fmt/core.h>
 
 #include "template/attribute_path.h"
@@ -11,7 +11,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// What a generator of Python would yield. It is made at once; where an item fails, so does reaching it.
+// Makes a generator's items in advance; a failure for an item is reported when the item is reached.
 template <typename Each>
 Outcome<Value> generate(Machine& machine, const Value& input, const Each& each) {
   auto* iterator = machine.make<Iterator>();
@@ -109,7 +109,7 @@ Outcome<Value> attr_filter(Interpreter& interpreter, const Value& input, const C
   constexpr std::string_view parameters[] = {"name"};
   MU_ASSIGN(const std::vector<Value> values, bind_arguments(machine, "attr", call, parameters, 1));
   MU_ASSIGN(const std::string name, str(machine, values[0]));
-  // Items are no attributes: a dict that has a key of that name has no such attribute. Its methods are found.
+  // attr() finds only attributes: a dict's keys do not count, its methods do.
   if (input.is(Kind::dict)) {
     MU_ASSIGN(const Value method, find_method(machine, input, name));
     if (method.is(Kind::missing)) {

@@ -1,4 +1,4 @@
-// The filters that make lists, or one value of many.
+// Filters that return lists, or reduce a list to a single value.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -156,7 +156,7 @@ Outcome<Value> unique_filter(Interpreter& interpreter, const Value& input, const
   MU_ASSIGN(const AttributePath path, AttributePath::of(machine, values[1]));
   MU_ASSIGN(const std::vector<Value> items, iterate(machine, input));
   MU_ASSIGN(const std::vector<Value> keys, keys_of(interpreter, items, path, is_true(values[0])));
-  constexpr u64 bytes_of_hash = 64;  // a node of the set
+  constexpr u64 bytes_of_hash = 64;  // a set node
   std::unordered_set<std::string> seen;
   std::vector<Value> kept;
   for (std::size_t i = 0; i < items.size(); ++i) {

@@ -1,4 +1,4 @@
-// The text of a template as Jinja reads it, and places in it.
+// Normalizes a template's source and converts offsets to line and column.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace modelutils::jinja {
 
-/// Line feeds for CR LF and CR, and without one line feed at the end.
+/// Replaces CR LF and CR by line feeds, and removes one line feed at the end.
 std::string normalized(std::string_view source);
 
-/// Both from 1; the column counts characters.
+/// Line and column, both counted from 1. Columns count characters.
 struct Position {
   std::size_t line = 1;
   std::size_t column = 1;
@@ -20,10 +20,10 @@ struct Position {
   std::string text() const;
 };
 
-/// Of byte `at` of a normalized source.
+/// Returns the position of byte `at` in a normalized source.
 Position position(std::string_view source, std::size_t at);
 
-/// The byte of the text as it was that became byte `at` of normalized(`original`).
+/// Converts byte `at` of normalized(`original`) to an offset in `original`.
 std::size_t original_offset(std::string_view original, std::size_t at);
 
 }  // namespace modelutils::jinja

@@ -104,14 +104,14 @@ Outcome<Interpreter::Flow> Interpreter::with(const Statement& node) {
   return flow;
 }
 
-// What a body prints, through filters, into a variable or the output.
+// Renders a body, applies filters, and assigns the text to a variable or prints it.
 Outcome<Interpreter::Flow> Interpreter::captured(const Statement& node) {
   std::string before;
   before.swap(out_);
   MU_TRY(enter(node.frame));
   MU_ASSIGN(const Flow flow, body(node.body));
   before.swap(out_);
-  if (flow != Flow::on) {  // the body left a loop: what it printed is lost, as in Jinja
+  if (flow != Flow::on) {  // break or continue discards the text, as in Jinja
     leave(node.frame);
     return flow;
   }
@@ -129,7 +129,7 @@ Outcome<Interpreter::Flow> Interpreter::captured(const Statement& node) {
   return Flow::on;
 }
 
-// A block sees the context and nothing around it.
+// Renders a block, which sees only the context.
 Outcome<Interpreter::Flow> Interpreter::block(const Statement& node) {
   auto* activation = machine_.make<Activation>();
   MU_TRY(machine_.reserve(node.function->slots * sizeof(Value)));
@@ -285,7 +285,7 @@ Value Interpreter::from_context(std::string_view name) const {
   return find_global(machine_, name);
 }
 
-// Also pays for leave().
+// Enters a frame. The charge covers leave(), too.
 Outcome<void> Interpreter::enter(const FrameLoads& frame) {
   MU_TRY(machine_.charge((frame.loads.size() + frame.parameters.size()) / 4));
   for (const SlotLoad& load : frame.loads) {

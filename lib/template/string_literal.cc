@@ -31,7 +31,7 @@ class Unescape {
   }
 
  private:
-  // At a backslash; the lexer has seen that something follows.
+  // Decodes an escape. The lexer guarantees a character after the backslash.
   bool escape() {
     const char c = text_[at_ + 1];
     at_ += 2;
@@ -83,7 +83,8 @@ class Unescape {
     return append(value);
   }
 
-  // Jinja writes what is not ASCII as escapes before it undoes them, so that a backslash before it escapes theirs.
+  // Jinja encodes non-ASCII characters as escapes before decoding all escapes, so a backslash before one escapes the
+  // backslash of that escape.
   bool not_ascii() {
     const CodePoint point = decode_utf8(text_.substr(at_ - 1));
     at_ += point.size - 1;

@@ -1,4 +1,4 @@
-// What the escapes of a string in a template mean.
+// Decodes the escapes in string literals.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace modelutils::jinja {
 
-/// The text between the quotes as Python's codec "unicode-escape" reads it; an escape that it does not know stays as it
-/// is. Nothing, and `error`, for what is cut off, and for what we refuse: names of characters and surrogates.
+/// Decodes the text between the quotes like Python's "unicode-escape" codec; unknown escapes stay unchanged. Returns
+/// nullopt and sets `error` for incomplete escapes, and for those we do not support: \N{…} and surrogates.
 std::optional<std::string> unescaped(std::string_view text, std::string& error);
 
 }  // namespace modelutils::jinja

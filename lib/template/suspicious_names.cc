@@ -21,7 +21,7 @@ constexpr std::array<std::string_view, 4> block_names = {"caller", "self", "supe
 constexpr std::array<std::string_view, 12> modules = {"os",     "sys",      "subprocess", "shutil",
                                                       "socket", "builtins", "pickle",     "importlib",
                                                       "posix",  "pty",      "ctypes",     "platform"};
-// Attributes by which Python's frames, code and functions are reached: what the sandbox knows as unsafe.
+// Attributes that lead to Python's frames, code and functions: the sandbox's list of unsafe ones.
 constexpr std::array<std::string_view, 21> unsafe_names = {
     "mro",          "gi_frame",      "gi_code",   "cr_frame", "cr_code",    "ag_frame",     "ag_code",
     "f_back",       "f_globals",     "f_locals",  "f_code",   "f_builtins", "func_globals", "func_code",
@@ -55,13 +55,13 @@ std::string_view unsafe_part(std::string_view path) {
 
 std::string_view unsafe_piece(std::string_view joined) {
   if (const std::string_view name = unsafe_part(joined); !name.empty()) return name;
-  // "x__class__x", which a slice or strip() cuts.
+  // "x__class__x", later cut by a slice or strip().
   for (std::size_t begin = joined.find("__"); begin != joined.npos; begin = joined.find("__", begin + 1)) {
     std::size_t end = begin + 2;
     while (end < joined.size() && is_ascii_word(joined[end]) && joined[end] != '_') ++end;
     if (end > begin + 2 && joined.substr(end).starts_with("__")) return joined.substr(begin, end + 2 - begin);
   }
-  // "%c%cclass%c%c": the underscores come from elsewhere.
+  // "%c%cclass%c%c": the underscores are inserted later.
   for (const std::string_view word : telling_words) {
     if (const std::size_t at = joined.find(word); at != joined.npos) return joined.substr(at, word.size());
   }

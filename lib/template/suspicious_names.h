@@ -1,4 +1,4 @@
-// Names by which a template would leave its sandbox, and those that programs give it.
+// Lists of names: those that escape Jinja's sandbox, and those that programs give to a template.
 #pragma once
 
 #include <string>
@@ -6,29 +6,29 @@
 
 namespace modelutils::jinja {
 
-/// A letter, a digit or an underscore.
+/// True for letters, digits and underscores.
 bool is_ascii_word(char c);
 
-/// `__class__`, `gi_frame` …: attributes by which Python's frames, code and functions are reached.
+/// True for attributes that lead to Python's frames, code or functions: `__class__`, `gi_frame` …
 bool is_unsafe(std::string_view name);
-/// The unsafe one of the names that dots and brackets separate; empty if there is none.
+/// Returns the first unsafe name in a path of names separated by dots and brackets; empty if there is none.
 std::string_view unsafe_part(std::string_view path);
-/// The same of a name that is put together of literals (template/literals.h), whatever is done to them.
+/// The same for text concatenated from literals (template/literals.h), also if it still has to be sliced or formatted.
 std::string_view unsafe_piece(std::string_view joined);
-/// The unsafe name in a replacement field of str.format; empty if there is none.
+/// Returns the unsafe name in a replacement field of str.format; empty if there is none.
 std::string_view unsafe_field(std::string_view text);
 
-/// Functions that every program gives a template, and names that blocks, loops and macros have.
+/// Functions available in every template, and names defined inside blocks, loops and macros.
 bool is_global(std::string_view name);
 bool is_block_name(std::string_view name);
-/// Modules of Python that programs could be made to run by.
+/// Python modules that allow running programs.
 bool is_module(std::string_view name);
-/// Filters that take the name of an attribute, of a filter or of a test, or a format.
+/// Filters that take the name of an attribute, a filter or a test, or a format string.
 bool takes_names(std::string_view filter);
-/// Filters and methods that take a width.
+/// Filters and methods with a width argument.
 bool takes_width(std::string_view name);
 
-/// How a name that was put together is shown: what is not known as an ellipsis.
+/// Formats a concatenated name for display, with an ellipsis for unknown pieces.
 std::string shown(std::string_view name);
 
 }  // namespace modelutils::jinja

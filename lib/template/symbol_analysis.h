@@ -1,4 +1,4 @@
-// The first pass over a body: which names it reads and assigns.
+// First pass over a body: collects the names it reads and assigns.
 #pragma once
 
 #include "template/symbols.h"
@@ -6,15 +6,15 @@
 
 namespace modelutils::jinja {
 
-/// Tells symbols what a body does with names. Bodies within it that have symbols of their own are left out.
+/// Records the uses of names in a body, except in nested bodies that have symbols of their own.
 class SymbolAnalysis {
  public:
   explicit SymbolAnalysis(Symbols& symbols) : symbols_(symbols) {}
 
   void body(const Body& statements);
-  /// nullptr is none.
+  /// Accepts nullptr.
   void expression(const Expression* node);
-  /// Names that whoever enters the body assigns.
+  /// Declares names that are assigned on entry to the body: parameters and loop variables.
   void parameters(const Expression& target);
 
  private:
@@ -24,7 +24,7 @@ class SymbolAnalysis {
   Symbols& symbols_;
 };
 
-/// Which of these names a body reads anywhere, also in bodies within it (but for blocks).
+/// The special macro names read anywhere in a body, including nested bodies but not blocks.
 struct SpecialNames {
   bool caller = false;
   bool kwargs = false;

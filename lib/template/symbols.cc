@@ -52,7 +52,7 @@ void Symbols::end_branch() {
   branch_begins_.pop_back();
   Branches& branches = branches_.back();
   ++branches.count;
-  // Each name that the branch changed, once, with what it is at the branch's end; then all is as it was before.
+  // Record each changed name once, with its state at the branch's end; then restore the state from before the branch.
   std::unordered_set<std::string_view> seen;
   for (std::size_t i = begin; i < undo_.size(); ++i) {
     const std::string_view name = undo_[i].first;

@@ -1,4 +1,4 @@
-// The variables of one body of a template (template/scopes.h).
+// The symbols of one body of a template (template/scopes.h).
 #pragma once
 
 #include <map>
@@ -11,8 +11,8 @@
 
 namespace modelutils::jinja {
 
-/// A function of the template while its names are resolved. Bodies at the same level share the variable of a name, as
-/// they do in the code that Jinja makes.
+/// A template function during name resolution. Bodies at the same level share a variable per name, as in the code that
+/// Jinja generates.
 struct FunctionScope {
   FunctionScope* parent = nullptr;
   FunctionBody* body = nullptr;
@@ -21,23 +21,23 @@ struct FunctionScope {
 
 class Symbols {
  public:
-  /// Of a body within `parent` (nullptr: of a whole template, or of a block, which sees nothing around it).
+  /// For a body within `parent`. nullptr for the whole template, or for a block, which does not see its surroundings.
   Symbols(Symbols* parent, FunctionScope& function)
       : parent_(parent), function_(function), level_(parent == nullptr ? 0 : parent->level_ + 1) {}
 
-  /// A name is read, is assigned, is given from outside; in the order of the text.
+  /// Record that a name is read, assigned, or set on entry; call them in source order.
   void load(std::string_view name);
   void store(std::string_view name);
   u32 declare_parameter(std::string_view name);
 
-  /// The branches of a condition: body, elifs and else, each of them begun. What only some of them assign keeps the
-  /// value from outside where it was not assigned.
+  /// Bracket the branches of a condition (body, elifs, else). A name assigned in only some branches keeps its outer
+  /// value in the others.
   void begin_branches();
   void begin_branch();
   void end_branch();
   void end_branches();
 
-  /// The variable of a name, seen from `function`. Every name was loaded or stored before.
+  /// Returns a name's variable as seen from `function`. The name must have been loaded or stored before.
   Slot find(std::string_view name, const FunctionScope& function) const;
   bool knows(std::string_view name) const { return find_function(name).second != nullptr; }
 
@@ -58,15 +58,15 @@ class Symbols {
   };
 
   void change(std::string_view name, const State& state);
-  // The body that knows a name, and its state there.
+  // Returns the symbols that define `name`, and its state there.
   std::pair<const Symbols*, const State*> find_function(std::string_view name) const;
 
   Symbols* parent_;
   FunctionScope& function_;
   u32 level_;
   std::unordered_map<std::string_view, State> states_;
-  Changes undo_;                            // what states_ was before
-  std::vector<std::size_t> branch_begins_;  // in undo_
+  Changes undo_;                            // earlier values of states_, to restore after a branch
+  std::vector<std::size_t> branch_begins_;  // indices into undo_
   std::vector<Branches> branches_;
 };
 

@@ -1,5 +1,5 @@
-// The syntax tree of a template. Nodes lie on the Heap of their Template; names are resolved to slots once
-// (template/scopes.h), so that rendering looks nothing up by name but what the caller gave.
+// The syntax tree of a template. Nodes are allocated on the Heap of their Template. Names are resolved to slots once
+// (template/scopes.h); rendering looks up only the caller's variables by name.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace modelutils::jinja {
 
-/// Where a variable is: in the activation of the function that encloses the node, `hops` functions out.
+/// A variable's location: slot `index` of the function `hops` levels out.
 struct Slot {
   u32 hops = 0;
   u32 index = 0;
@@ -26,25 +26,25 @@ enum class ExpressionKind : u8 {
   choice,    ///< operands: test, value, otherwise (nullptr: none)
   either,    ///< operands: left or right
   both,      ///< left and right
-  negation,  ///< not
-  compare,   ///< operands: first, others; one of `comparisons` before each other
-  add,       ///< operands: left, right; so the following six
+  negation,  ///< not x
+  compare,   ///< operands: the first, then one per entry of `comparisons`
+  add,       ///< operands: left, right; also for the following six
   subtract,
   multiply,
   divide,
   floor_divide,
   modulo,
   power,
-  concat,  ///< operands, joined as texts
+  concat,  ///< operands, joined as text
   minus,
   plus,
-  attribute,  ///< operands: of what; text: name
-  item,       ///< operands: of what, subscript
-  slice,      ///< operands: start, stop, step (nullptr: none); only as the subscript of an item
+  attribute,  ///< operands: object; text: attribute name
+  item,       ///< operands: object, subscript
+  slice,      ///< operands: start, stop, step (nullptr if absent); only as the subscript of an item
   call,       ///< operands: callee; arguments
   filter,     ///< operands: input (nullptr: the text of a block); text: name; arguments
   test,       ///< operands: input; text: name; arguments
-  member,     ///< only as a target: slot of a namespace; text: its attribute
+  member,     ///< only as a target: slot of a namespace; text: the attribute name
 };
 
 enum class Comparison : u8 { equal, not_equal, less, less_equal, greater, greater_equal, in, not_in };
@@ -60,12 +60,12 @@ struct ArgumentList {
 
 struct Expression : Object {
   ExpressionKind kind = ExpressionKind::constant;
-  u32 depth = 0;       ///< of the tree below
+  u32 depth = 0;       ///< height of the tree below
   std::size_t at = 0;  ///< byte in the source
   std::string_view text = {};
   Value constant = {};
   Slot slot = {};
-  bool is_store = false;  ///< a name that is assigned
+  bool is_store = false;  ///< true for a name that is assigned
   std::vector<Expression*> operands = {};
   std::vector<Comparison> comparisons = {};
   ArgumentList arguments = {};
@@ -81,19 +81,19 @@ enum class StatementKind : u8 {
   with,          ///< assignments, body
   macro,         ///< target: its name; function
   call_block,    ///< value: the call; function
-  generation,    ///< function: of the body
+  generation,    ///< function: its body
   filter_block,  ///< value: the filters; body
   block,         ///< text: its name; function
   leave,         ///< break
   next,          ///< continue
-  load,          ///< import, include, extends: text; always fails, there is nothing to load from
+  load,          ///< import, include, extends: text; always fails, because there is nothing to load from
   autoescape,    ///< value, body
 };
 
 struct Statement;
 using Body = std::vector<Statement*>;
 
-/// How a variable gets its value when its frame is entered.
+/// The source of a variable's initial value when its frame is entered.
 struct SlotLoad {
   enum class From : u8 { nothing, outer, context } from = From::nothing;
   u32 index = 0;
@@ -101,21 +101,21 @@ struct SlotLoad {
   std::string_view name = {};
 };
 
-/// The variables of a body that has some of its own.
+/// The variables of a body with its own scope.
 struct FrameLoads {
   std::vector<SlotLoad> loads;
-  std::vector<u32> parameters;  ///< slots that whoever enters the frame fills
+  std::vector<u32> parameters;  ///< slots filled by the code that enters the frame
 };
 
-/// A body that runs on its own: a macro, what a call block passes, a recursive loop, the test of a loop.
+/// A body called like a function: a macro, the body of a call block, a recursive loop, the condition of a loop.
 struct FunctionBody : Object {
   std::string_view name = {};
   u32 slots = 0;
   FrameLoads frame = {};
   std::vector<Expression*> parameters = {};
-  std::vector<Expression*> defaults = {};  ///< of the last parameters
-  bool has_caller_parameter = false;       ///< among the parameters
-  bool takes_caller = false;               ///< the body mentions it
+  std::vector<Expression*> defaults = {};  ///< for the last parameters
+  bool has_caller_parameter = false;       ///< `caller` is one of the parameters
+  bool takes_caller = false;               ///< the body reads `caller`
   bool takes_varargs = false;
   bool takes_kwargs = false;
   Slot caller_slot = {}, varargs_slot = {}, kwargs_slot = {};
@@ -129,7 +129,7 @@ struct Statement : Object {
   Expression* target = nullptr;
   Expression* value = nullptr;
   Expression* test = nullptr;
-  Expression* test_target = nullptr;  ///< the target once more, as the test's function sees it
+  Expression* test_target = nullptr;  ///< a copy of the target, resolved for the condition's function
   std::vector<std::pair<Expression*, Expression*>> assignments = {};
   std::vector<Statement*> elifs = {};
   Body body = {};
@@ -137,7 +137,7 @@ struct Statement : Object {
   FunctionBody* function = nullptr;
   FunctionBody* test_function = nullptr;
   bool is_recursive = false;
-  bool is_exported = false;  ///< at the top level: what it assigns is seen by blocks
+  bool is_exported = false;  ///< at the top level, where assignments are visible in blocks
   FrameLoads frame = {};
   FrameLoads otherwise_frame = {};
   Slot loop_slot = {};

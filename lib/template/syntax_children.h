@@ -1,11 +1,11 @@
-// What is directly below a node of the syntax tree.
+// Visits the children of a syntax tree node.
 #pragma once
 
 #include "template/syntax.h"
 
 namespace modelutils::jinja {
 
-/// Calls `visit` for every expression directly below one, those of its arguments too.
+/// Calls visit(child) for each direct subexpression, including arguments.
 template <typename Visit>
 void each_child(const Expression& node, const Visit& visit) {
   for (Expression* child : node.operands) {

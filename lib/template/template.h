@@ -1,6 +1,6 @@
-// Chat templates: programs in Jinja's language that turn a conversation into a prompt. The dialect is Jinja2 as
-// transformers sets it up (ImmutableSandboxedEnvironment with trim_blocks, lstrip_blocks, loop controls and
-// `generation`); docs/templates.md has what is supported.
+// Chat templates: Jinja programs that turn a conversation into a prompt. The dialect is Jinja2 as transformers
+// configures it (ImmutableSandboxedEnvironment with trim_blocks, lstrip_blocks, loop controls and `generation`). See
+// docs/templates.md for the supported features.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ namespace modelutils::jinja {
 
 struct FunctionBody;
 
-/// Longer templates are refused: the longest published one has some 20 kB.
+/// Longer templates are refused. The longest published one has about 20 kB.
 constexpr std::size_t max_template_bytes = std::size_t{16} << 20;
 
-/// A template that was parsed.
+/// A parsed template.
 class Template {
  public:
   Template(Template&&) noexcept;
   Template& operator=(Template&&) noexcept;
   ~Template();
 
-  /// As Jinja reads it: with line feeds alone, without one at the end.
+  /// The normalized source: only line feeds, and none at the end.
   std::string_view source() const;
   const FunctionBody& root() const;
 
@@ -35,13 +35,13 @@ class Template {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Parses a template and resolves its names. Time and memory in proportion to its size. Errors, with line and column as
-/// the place: "template-syntax" (what Jinja would not compile), "template-limit" (nests deeper than expressions of 200
-/// and blocks of 100 levels, or is too long), "template-unsupported".
+/// Parses a template and resolves its names. Time and memory are proportional to its size. Errors have line and column
+/// as their place: "template-syntax" (Jinja would not compile it), "template-limit" (too long, or nested deeper than
+/// 200 for expressions or 100 for blocks), "template-unsupported".
 Result<Template> parse(std::string_view source);
 
-/// A failure as an error: the code by its kind, the line and column as its place; the offset is the byte in `original`,
-/// the template as it was before it was normalized.
+/// Converts a failure to an error: the code by its kind, line and column as the place. The offset refers to `original`,
+/// the source before normalization.
 Error template_error(const Failure& failure, std::string_view original);
 
 }  // namespace modelutils::jinja

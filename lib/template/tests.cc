@@ -1,4 +1,4 @@
-// The tests behind `is`.
+// Tests, used after `is`.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ Outcome<bool> remainder_is(Machine& machine, const Value& value, const Value& di
 }
 
 Outcome<bool> is_callable(Machine&, const Value& value, const std::vector<Value>&) {
-  // Undefined has __call__, which fails.
+  // Undefined has __call__, which raises when called.
   return value.is(Kind::macro) || value.is(Kind::function) || value.is(Kind::loop) || value.is(Kind::joiner) ||
          value.is(Kind::undefined);
 }
@@ -56,8 +56,8 @@ Outcome<bool> is_kind(Machine&, const Value& value, const std::vector<Value>&) {
   return value.is(kind);
 }
 
-// Python's `is`. Whether two equal numbers, texts or tuples are one object is for Python's compiler to choose, except
-// for those of which there is only one.
+// Python's `is`. For equal numbers, texts or tuples, the result depends on CPython's compiler; so this decides only for
+// kinds with unique objects.
 Outcome<bool> is_same(Machine& machine, const Value& value, const std::vector<Value>& arguments) {
   const Value& other = arguments[0];
   if (value.kind() != other.kind()) return false;

@@ -50,7 +50,7 @@ Outcome<Value> strip_value(Machine& machine, const Value& text, const Call& call
   Outcome<void> charged;
   const std::string_view rest = strip_if(text.view(), side, [&](std::string_view one, char32_t c) {
     charged = machine.charge(1 + characters.size() / 64);
-    // UTF-8 is self-synchronising: what matches is a whole character.
+    // UTF-8 is self-synchronizing, so a match is always a whole character.
     return charged && (drops_blanks ? is_space(c) : characters.find(one) != characters.npos);
   });
   MU_TRY(charged);
@@ -145,7 +145,7 @@ Outcome<std::vector<std::string_view>> lines_of(Machine& machine, std::string_vi
     std::size_t end = at + point.size;
     if (ends_line(point.value)) {
       if (point.value == '\r' && end < text.size() && text[end] == '\n') ++end;
-      MU_TRY(machine.reserve(2 * sizeof(std::string_view)));  // a vector keeps as many free
+      MU_TRY(machine.reserve(2 * sizeof(std::string_view)));  // includes the vector's spare capacity
       lines.push_back(text.substr(begin, (keep_ends ? end : at) - begin));
       begin = end;
     }
@@ -163,7 +163,7 @@ Outcome<Value> replaced(Machine& machine, std::string_view text, std::string_vie
   u64 count = 0;
   std::size_t at = 0;
   if (before.empty()) {
-    // Between all characters, at the beginning and at the end.
+    // Inserts `after` between all characters, at the beginning and at the end.
     while (count < left) {
       MU_TRY(machine.reserve(after.size() + 4));
       out += after;

@@ -1,4 +1,4 @@
-// The filters that make texts.
+// Filters that return text.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -31,7 +31,8 @@ Outcome<Value> cased_filter(Interpreter& interpreter, const Value& input, const 
   return machine.text(std::move(*changed), text.as<Text>().is_markup);
 }
 
-// The filter capitalises after blanks and opening brackets and hyphens; the method does at each word.
+// The title filter capitalizes after whitespace, opening brackets and hyphens; the method title() capitalizes each
+// word.
 std::optional<std::string> title_words(std::string_view text) {
   std::string out;
   bool begins = true;
@@ -39,7 +40,7 @@ std::optional<std::string> title_words(std::string_view text) {
     const CodePoint point = decode_utf8(text.substr(at));
     const bool separates = is_space(point.value) || std::string_view("-({[<").find(text[at]) != std::string_view::npos;
     std::size_t end = at + point.size;
-    if (!separates && !begins) {  // the rest of a word at once: a sigma looks at its neighbours
+    if (!separates && !begins) {  // takes the rest of a word at once: the lower case of sigma depends on its neighbours
       while (end < text.size()) {
         const CodePoint next = decode_utf8(text.substr(end));
         if (is_space(next.value) || std::string_view("-({[<").find(text[end]) != std::string_view::npos) break;

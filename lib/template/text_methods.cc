@@ -1,4 +1,4 @@
-// The methods of Python's str that change a text; what searches is in text_search.cc.
+// Methods of str that change a text. Searching methods are in text_search.cc.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -157,7 +157,7 @@ Outcome<Value> justified_method(Interpreter& interpreter, const Value& self, con
   const u64 missing = static_cast<u64>(width - length);
   if (missing > machine.limits().memory) return machine.fail(FailureKind::limit, "makes a text that is too wide");
   MU_TRY(machine.reserve(missing * fill.size() + text.size()));
-  // As CPython: of an odd number of blanks the one more is to the left of a text of odd length.
+  // Like CPython: if the padding is odd and the width is odd, the extra blank goes to the left.
   const u64 left = where == Justify::left     ? 0
                    : where == Justify::center ? missing / 2 + (missing & static_cast<u64>(width) & 1)
                                               : missing;

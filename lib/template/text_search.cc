@@ -1,4 +1,4 @@
-// The methods of Python's str that look for something.
+// Methods of str that search or test.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace modelutils::jinja {
 
 namespace {
 
-// The part of a text that start and end choose, and its place in characters. Nothing if it begins beyond the end.
+// The part of a text selected by start and end.
 struct Part {
   std::string_view text;
   std::size_t begin = 0;
@@ -44,7 +44,7 @@ Outcome<Part> part_of(Machine& machine, const Value& self, const Value& start, c
 
 constexpr std::string_view search_parameters[] = {"sub", "start", "end"};
 
-// startswith(), endswith(): one text, or one of a tuple.
+// startswith() and endswith(), with a text or a tuple of texts.
 template <bool at_end>
 Outcome<Value> has_affix_method(Interpreter& interpreter, const Value& self, const Call& call) {
   Machine& machine = interpreter.machine();
@@ -106,7 +106,7 @@ bool is_number(char32_t c) {
   return is_digit(c) || is_other_number(c);
 }
 
-// Is the text not empty and each character of this kind?
+// True if the text is not empty and is_one() holds for each character.
 template <bool (*is_one)(char32_t)>
 Outcome<Value> all_method(Interpreter& interpreter, const Value& self, const Call& call) {
   Machine& machine = interpreter.machine();
@@ -121,7 +121,7 @@ Outcome<Value> all_method(Interpreter& interpreter, const Value& self, const Cal
   return Value::of(!text.empty());
 }
 
-// Python also takes some numbers that are no decimal digits, such as ².
+// isdigit(). Python also accepts some numbers that are not decimal digits, such as ²; for those this fails.
 Outcome<Value> is_digits_method(Interpreter& interpreter, const Value& self, const Call& call) {
   MU_ASSIGN(const Value may_be, all_method<is_number>(interpreter, self, call));
   if (!may_be.boolean()) return may_be;

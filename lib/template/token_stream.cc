@@ -28,7 +28,7 @@ std::string_view type_name(TokenType type) {
 }  // namespace
 
 std::string described(const Token& token) {
-  constexpr std::size_t most = 60;  // characters of a token that a message shows
+  constexpr std::size_t most = 60;  // maximum number of characters shown in a message
   const bool is_shown = token.type == TokenType::name || token.type == TokenType::string ||
                         token.type == TokenType::integer || token.type == TokenType::real ||
                         token.type == TokenType::sign;

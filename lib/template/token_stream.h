@@ -1,4 +1,4 @@
-// The tokens of a template, one after another, and what is said of one that does not belong.
+// A cursor over a template's tokens, with the error messages for unexpected ones.
 #pragma once
 
 #include <string>
@@ -47,9 +47,9 @@ class TokenStream {
   Outcome<Token> expect_name(std::string_view name);
 
   tl::unexpected<Failure*> fail(std::string message, std::size_t at, FailureKind kind = FailureKind::syntax);
-  /// "expected token 'x', got 'y'"
+  /// Fails with "expected token 'x', got 'y'".
   tl::unexpected<Failure*> fail_expected(std::string_view what);
-  /// "unexpected 'y'"
+  /// Fails with "unexpected 'y'".
   tl::unexpected<Failure*> fail_unexpected();
 
   Heap& heap() { return heap_; }
@@ -60,7 +60,7 @@ class TokenStream {
   Heap& heap_;
 };
 
-/// A token for messages, in Jinja's words: "end of print statement", or its text.
+/// Describes a token in Jinja's words, for messages: "end of print statement", or its text.
 std::string described(const Token& token);
 
 }  // namespace modelutils::jinja

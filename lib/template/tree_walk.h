@@ -1,18 +1,18 @@
-// Every node of a template, once and in the order of its text.
+// Visits every node of a template once, in source order.
 #pragma once
 
 #include "template/syntax.h"
 
 namespace modelutils::jinja {
 
-/// Where a node is.
+/// The context of a node.
 struct Surroundings {
-  u32 loops = 0;                        ///< around it, within its function
-  bool is_conditional = false;          ///< in a condition or a loop of its function
-  const FunctionBody* macro = nullptr;  ///< whose body it is in
+  u32 loops = 0;                        ///< number of enclosing loops in its function
+  bool is_conditional = false;          ///< inside a condition or loop of its function
+  const FunctionBody* macro = nullptr;  ///< the macro whose body contains it
 };
 
-/// Override what is of interest. The depth of the calls is that of the template, which parse() bounds.
+/// Override the callbacks of interest. Recursion depth equals the template's nesting, which parse() bounds.
 class TreeWalk {
  public:
   virtual ~TreeWalk() = default;

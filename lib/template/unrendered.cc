@@ -12,13 +12,13 @@ namespace modelutils::jinja {
 
 namespace {
 
-constexpr std::ptrdiff_t fewest_letters = 12;  // shorter texts are names and signs
+constexpr std::ptrdiff_t fewest_letters = 12;  // shorter texts are names and punctuation
 
 bool is_sentence(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return is_ascii_word(c) && c != '_'; }) >= fewest_letters;
 }
 
-// 1 == 2, 'a' != 'a': of one comparison of two constants.
+// The result of one comparison of two constants: 1 == 2, 'a' != 'a'.
 std::optional<bool> fixed_comparison(const Expression& value) {
   if (value.operands.size() != 2) return std::nullopt;
   const Expression &left = *value.operands[0], &right = *value.operands[1];
@@ -32,7 +32,7 @@ std::optional<bool> fixed_comparison(const Expression& value) {
   return value.comparisons.front() == Comparison::not_equal ? std::optional(!*equal) : std::nullopt;
 }
 
-// Of a variable or macro, or of an attribute of a namespace; a view of the template.
+// A variable, macro or namespace attribute; the text points into the template.
 struct Name {
   std::string_view text;
   bool is_attribute = false;
@@ -44,14 +44,14 @@ struct Name {
   }
 };
 
-// Who reads which name, and which names have text.
+// Collects which names are assigned text and which names are read where.
 class NameUse : public TreeWalk {
  public:
   explicit NameUse(const Body& body) { walk(body); }
 
   std::vector<UnusedText> unused() {
     if (texts_.empty()) return {};
-    // Who reads what, of the names that are given to anything: the others are asked for by nobody here.
+    // Ignore reads of names that the template never assigns.
     std::sort(given_.begin(), given_.end());
     std::set<Name> read;
     std::map<Name, std::vector<Name>> reads_of;
@@ -84,7 +84,7 @@ class NameUse : public TreeWalk {
   }
 
  private:
-  // What has a name, or may have one.
+  // An assignment or macro.
   struct Owner {
     Name name;
     std::size_t at = 0;
@@ -92,7 +92,7 @@ class NameUse : public TreeWalk {
   };
 
   struct Read {
-    Name by;  // what is being given a name; none: the prompt
+    Name by;  // the name being assigned; none if it is printed
     Name name;
   };
 
@@ -124,7 +124,7 @@ class NameUse : public TreeWalk {
       case ExpressionKind::constant:
         if (expression.constant.is(Kind::text)) {
           if (is_sentence(expression.constant.view())) say_text();
-          read({expression.constant.view(), true});  // perhaps as a subscript
+          read({expression.constant.view(), true});  // may be used as a subscript
         }
         break;
       case ExpressionKind::name:
@@ -141,7 +141,7 @@ class NameUse : public TreeWalk {
     }
   }
 
-  // By what is being given a name, or by the prompt.
+  // Records a read by the innermost assignment, or by the prompt.
   void read(const Name& name) { reads_.push_back({owners_.empty() ? Name() : owners_.back().name, name}); }
 
   void say_text() {
@@ -149,9 +149,9 @@ class NameUse : public TreeWalk {
     texts_.push_back(owners_.back());
   }
 
-  std::vector<Owner> owners_;  // around the node
+  std::vector<Owner> owners_;  // the enclosing assignments
   std::vector<Owner> texts_;
-  std::vector<Name> given_;  // to anything
+  std::vector<Name> given_;  // all assigned names
   std::vector<Read> reads_;
   bool reads_any_attribute_ = false;
 };

@@ -1,4 +1,4 @@
-// Text of a template that no prompt ever has, whatever the conversation.
+// Finds text in a template that can never reach a prompt.
 #pragma once
 
 #include <optional>
@@ -9,21 +9,21 @@
 
 namespace modelutils::jinja {
 
-/// Is the value true or false whatever the conversation?
+/// Returns the truth value of an expression if it is constant, else nullopt.
 std::optional<bool> fixed_truth(const Expression& value);
 
-/// Is there text as long as a sentence right in the body?
+/// True if the body directly contains text as long as a sentence.
 bool has_words(const Body& body);
 
-/// Text as long as a sentence that is given a name which nothing reads.
+/// Text as long as a sentence, assigned to a name that is never read.
 struct UnusedText {
-  std::string name;  ///< of the variable or macro, of the attribute of a namespace
+  std::string name;  ///< variable, macro or namespace attribute
   std::size_t at = 0;
   bool is_macro = false;
 };
 
-/// In the order of the template. What only another unused name reads is unused, too. Time in proportion to the
-/// template.
+/// In template order. A name read only by other unused names is unused, too. Time is proportional to the template's
+/// size.
 std::vector<UnusedText> unused_texts(const Body& body);
 
 }  // namespace modelutils::jinja

@@ -1,6 +1,6 @@
-// Values of a template while it is rendered: Python's, as far as chat templates use them. A value is 16 bytes and
-// points into the Heap of its rendering (or of the parsed template, for constants), which frees everything at once: a
-// namespace may hold itself, so nothing here counts references.
+// Python values during rendering, as far as chat templates need them. A Value is 16 bytes and points into the Heap of
+// its rendering (or, for constants, of the parsed template). The Heap frees everything at once; there is no reference
+// counting, because a namespace may contain itself.
 #pragma once
 
 #include <algorithm>
@@ -18,20 +18,20 @@
 namespace modelutils::jinja {
 
 enum class Kind : u8 {
-  missing,    ///< of a variable: nothing was assigned yet; never the value of an expression
+  missing,    ///< a variable without a value yet; never the result of an expression
   undefined,  ///< Jinja's Undefined
   none,
   boolean,
   integer,
-  big,  ///< an integer beyond 64 bits, as its decimal digits: it can be printed and compared for equality
+  big,  ///< an integer beyond 64 bits, stored as decimal digits; supports only printing and equality
   real,
   text,
   list,
   tuple,
   dict,
   view,      ///< keys(), values() or items() of a dict
-  range,     ///< as a list that is printed differently
-  iterator,  ///< what a generator of Python yields
+  range,     ///< like a list, but printed differently
+  iterator,  ///< the result of a Python generator
   names,     ///< namespace()
   loop,
   macro,
@@ -41,7 +41,7 @@ enum class Kind : u8 {
   self,  ///< the variable `self`
 };
 
-/// What lies on a Heap.
+/// An allocated object.
 struct Object {
   Object() = default;
   Object(const Object&) = delete;
@@ -95,20 +95,20 @@ class Value {
   double real() const { return real_; }
   const Object* object() const { return object_; }
 
-  /// The object of a value of that kind; the caller has looked at kind().
+  /// The object, as T. The caller must have checked kind().
   template <typename T>
   const T& as() const {
     return *static_cast<const T*>(object_);
   }
-  /// The same of what rendering changes: a namespace, a loop, an iterator, a cycler, a joiner.
+  /// Mutable access, for kinds that change during rendering: namespace, loop, iterator, cycler, joiner.
   template <typename T>
   T& changing() const {
     return *const_cast<T*>(static_cast<const T*>(object_));
   }
 
-  /// The text of a text.
+  /// The bytes of a text.
   std::string_view view() const;
-  /// A list, a tuple or a range: their items.
+  /// The items of a list, tuple or range.
   const std::vector<Value>& items() const;
 
  private:
@@ -128,7 +128,7 @@ struct Text : Object {
 
   std::string bytes;   ///< UTF-8
   std::size_t length;  ///< in characters
-  bool is_markup;      ///< markupsafe's Markup: what is added to it is escaped
+  bool is_markup;      ///< markupsafe's Markup: text added to it is escaped
 
   bool is_ascii() const { return length == bytes.size(); }
 };
@@ -138,14 +138,14 @@ struct List : Object {
   std::vector<Value> items;
 };
 
-/// Keys in the order in which they came. Equal keys (1, 1.0 and True are) keep the place of the first.
+/// Keeps keys in insertion order. Equal keys (1, 1.0 and True) keep the position of the first.
 struct Dict : Object {
   std::vector<std::pair<Value, Value>> entries;
 
-  /// `key_text`: what hash_text() makes of the key.
+  /// `key_text` is hash_text() of the key.
   void put(const std::string& key_text, Value key, Value value);
   const Value* find(const std::string& key_text) const;
-  /// The same with a key that is a text.
+  /// The same for a text key.
   const Value* find_text(std::string_view key) const;
 
  private:
@@ -161,7 +161,8 @@ struct View : Object {
 
 struct Failure;
 
-/// What is left of a generator. All of it was made at once; where making an item failed, reaching it does.
+/// The remaining items of a generator. All items are computed in advance; if computing one failed, the failure is
+/// reported when it is reached.
 struct Iterator : Object {
   std::vector<Value> items;
   std::size_t next = 0;
@@ -171,10 +172,10 @@ struct Iterator : Object {
 struct Undefined : Object {
   explicit Undefined(std::string text, bool unsafe) : message(std::move(text)), is_unsafe(unsafe) {}
   std::string message;
-  bool is_unsafe;  ///< what the sandbox keeps from templates: using it is a security error
+  bool is_unsafe;  ///< hidden by the sandbox: using it is a security error
 };
 
-constexpr u64 bytes_of_name = 64;  // of the pair, and what a vector keeps free
+constexpr u64 bytes_of_name = 64;  // the pair, and the spare capacity of the vector
 struct Names : Object {
   std::vector<std::pair<std::string, Value>> attributes;
 };
@@ -189,8 +190,8 @@ struct Joiner : Object {
   bool used = false;
 };
 
-/// Frees all objects that were made on it. They lie one after the other in blocks: a template is some thousand small
-/// ones.
+/// Allocates objects in blocks, because a template needs thousands of small ones, and frees all of them when it is
+/// destroyed.
 class Heap {
  public:
   Heap() = default;
@@ -206,7 +207,7 @@ class Heap {
   T* make(Arguments&&... arguments) {
     static_assert(alignof(T) <= alignment);
     void* place = take((sizeof(T) + alignment - 1) / alignment * alignment);
-    objects_.push_back(nullptr);  // first: nothing is lost if there is no room for the pointer
+    objects_.push_back(nullptr);  // reserves the entry first, so that the object is not lost if push_back() throws
     T* object = new (place) T(std::forward<Arguments>(arguments)...);
     objects_.back() = object;
     return object;
