@@ -13,7 +13,7 @@ namespace modelutils::to_directory {
 
 namespace {
 
-// What most of the modules have.
+// Returns the most common value of `of` among the modules.
 template <typename Of>
 auto most_common(const std::vector<PlannedModule>& modules, Of of) {
   std::map<decltype(of(modules.front())), u64> votes;
@@ -76,8 +76,8 @@ std::string peft_adapter_config(const AdapterConfigFacts& facts) {
 }
 
 std::string mlx_adapter_config(const AdapterConfigFacts& facts, const adapter::Base& base) {
-  u64 layers = 0;                 // that mlx-lm changes, counted from the last
-  std::vector<std::string> keys;  // below the layers, each once
+  u64 layers = 0;                 // layers that mlx-lm adapts, counted from the last
+  std::vector<std::string> keys;  // module names below the layer, without repeats
   const u64 all = base.sizes.get(arch::symbol::layers);
   const arch::Names names(*base.family);
   for (const PlannedModule& each : facts.modules) {

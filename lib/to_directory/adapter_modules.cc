@@ -19,7 +19,7 @@ namespace modelutils::to_directory {
 
 namespace {
 
-// Finds the modules, and lets the forward mapping say where their rows go.
+// Finds the modules in the directory that the pairs change. adapter::map_pairs() then gives the order of their rows.
 class ModuleMapper {
  public:
   ModuleMapper(const adapter::GgufAdapter& pairs, const adapter::Base& base, DirectoryStyle style)
@@ -67,7 +67,8 @@ class ModuleMapper {
     return {};
   }
 
-  // The first alternative that holds; where Hugging Face's names are wanted, of those that are not MLX's own.
+  // Returns the first alternative whose condition holds. For Hugging Face names, prefers alternatives that are not
+  // MLX's own.
   const arch::SourceAlternative* choose(const arch::Tensor& row, u64 layer) const {
     const arch::SourceAlternative* first = nullptr;
     for (const arch::SourceAlternative& alternative : names_.alternatives(row)) {
@@ -112,7 +113,7 @@ bool is_zero(std::span<const float> values) {
   return std::ranges::all_of(values, [](float value) { return value == 0; });
 }
 
-// The rows of B that a piece gives to its module: pairs of a row of the tensor's slice and the module's.
+// Returns the rows of B that a piece contributes to its module, as pairs: row in the tensor's slice, row in the module.
 std::vector<std::pair<u64, u64>> rows_of(const AdapterModule& module, const AdapterModule::Piece& piece, u64 rows) {
   std::vector<std::pair<u64, u64>> moved;
   const adapter::RowUse& use = *piece.use;
@@ -139,7 +140,7 @@ Result<AdapterModules> AdapterModules::map(const adapter::GgufAdapter& pairs, co
   MU_ASSIGN(result.modules_, mapper.find());
   adapter::Adapter stand_in;
   stand_in.origin = style == DirectoryStyle::mlx ? adapter::Origin::mlx_lm : adapter::Origin::peft;
-  stand_in.ties_head = true;  // of names and rows alone
+  stand_in.ties_head = true;  // only names and row order matter
   for (const AdapterModule& module : result.modules_) {
     adapter::Module& made = stand_in.modules.emplace_back();
     made.name = module.name;
@@ -155,7 +156,7 @@ Result<AdapterModules> AdapterModules::map(const adapter::GgufAdapter& pairs, co
   for (std::size_t i = 0; i < pairs.pairs.size(); ++i) numbers.emplace(pairs.pairs[i].target, i);
   for (const adapter::Pair& pair : result.mapped_->pairs) {
     const auto number = numbers.find(pair.name);
-    if (number == numbers.end()) continue;  // another part of a module, without a pair
+    if (number == numbers.end()) continue;  // another part of a module, for which the file has no pair
     for (const adapter::Block& block : pair.blocks) {
       const adapter::RowUse& use = pair.uses[block.use];
       if (use.by_element && !use.is_product) {
@@ -205,7 +206,7 @@ Result<ModuleFactors> AdapterModules::read(const AdapterModule& module) const {
   factors.stack.resize(static_cast<std::size_t>(module.stack));
   const std::size_t in = static_cast<std::size_t>(module.in);
   const std::size_t out = static_cast<std::size_t>(module.out);
-  // B transposed, [rank, out], while it grows.
+  // B transposed, [rank, out], so that ranks can be appended.
   std::vector<std::vector<float>> b_columns(factors.stack.size());
   std::optional<double> scale;
   std::optional<std::size_t> number;

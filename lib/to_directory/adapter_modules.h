@@ -1,4 +1,4 @@
-// The pairs of a GGUF adapter as pairs of a directory: lib/adapter's mapping read backwards.
+// Converts the pairs of a GGUF adapter to modules of a directory, by inverting lib/adapter's mapping.
 #pragma once
 
 #include <memory>
@@ -13,30 +13,30 @@
 
 namespace modelutils::to_directory {
 
-/// The factors of one matrix of a stack.
+/// The factors of one matrix in a stack.
 struct MatrixFactors {
   std::vector<float> a;  ///< [rank, in]
   std::vector<float> b;  ///< [out, rank]
 };
 
-/// The factors of a module; W becomes W + scale × B·A.
+/// The factors of a module: W becomes W + scale × B·A.
 struct ModuleFactors {
-  u64 rank = 0;  ///< 0: it has no part in the adapter
+  u64 rank = 0;  ///< 0 if the adapter does not change the module
   double scale = 1;
   std::vector<MatrixFactors> stack;
 };
 
-/// A module of the base that the adapter changes, and what of which pairs is its own.
+/// A module of the base that the adapter changes, and the parts of pairs that belong to it.
 struct AdapterModule {
-  /// Rows of a pair that are the module's.
+  /// The rows of one pair that belong to the module.
   struct Piece {
     std::size_t pair = 0;  ///< index into AdapterModules::pairs
-    u64 slice = 0;         ///< of the pair's tensors
-    u64 source_slice = 0;  ///< of the module's stack
+    u64 slice = 0;         ///< in the pair's tensors
+    u64 source_slice = 0;  ///< in the module's stack
     const adapter::RowUse* use = nullptr;
-    bool is_shared = false;  ///< other modules have rows of the same slice
+    bool is_shared = false;  ///< other modules also use rows of this slice
   };
-  std::string name;  ///< as the directory has it, without ".weight"
+  std::string name;  ///< as in the directory, without ".weight"
   u64 out = 0;
   u64 in = 0;
   u64 stack = 1;
@@ -44,17 +44,17 @@ struct AdapterModule {
   std::vector<Piece> pieces;
 };
 
-/// What the pairs of a GGUF adapter are in a directory. Views into the catalog and the document of the file.
+/// The modules that a GGUF adapter changes. Refers to the file's catalog and document.
 class AdapterModules {
  public:
-  /// `pairs` and `catalog` are of the same file, and must outlive it. Errors of kind input: "adapter-target" (a tensor
-  /// that the base does not have), "adapter-pair" (other sizes, or a layout that cannot be undone).
+  /// `pairs` and `catalog` belong to the same file and must outlive the result. Errors of kind input: "adapter-target"
+  /// (the base lacks the tensor), "adapter-pair" (wrong sizes, or a layout that cannot be inverted).
   static Result<AdapterModules> map(const adapter::GgufAdapter& pairs, const Catalog& catalog,
                                     const adapter::Base& base, DirectoryStyle style);
 
   const std::vector<AdapterModule>& list() const { return modules_; }
-  /// Reads the factors of a module: those of one matrix where all of its pairs have the same A, else one after another.
-  /// Without what only fills a pair up to a rank. Errors: reading.
+  /// Reads the factors of a module. Pairs with the same A share its rows; otherwise their ranks are concatenated.
+  /// Leaves out zero rows that only pad a pair to a rank. Errors: those of reading.
   Result<ModuleFactors> read(const AdapterModule& module) const;
 
  private:
@@ -66,7 +66,7 @@ class AdapterModules {
   const adapter::GgufAdapter* pairs_ = nullptr;
   const Catalog* catalog_ = nullptr;
   std::vector<AdapterModule> modules_;
-  std::shared_ptr<adapter::MappedAdapter> mapped_;  // what the pieces view
+  std::shared_ptr<adapter::MappedAdapter> mapped_;  // owns the RowUse objects that pieces point to
 };
 
 }  // namespace modelutils::to_directory

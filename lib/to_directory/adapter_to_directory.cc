@@ -92,7 +92,7 @@ class Converter {
     return {};
   }
 
-  // Ranks, scales and the type of all factors, for which they are read once.
+  // Determines the ranks, the scales and the type of the factors, which takes a first read of all of them.
   Status measure(Progress& progress) {
     NarrowFacts facts;
     for (const AdapterModule& module : modules_.list()) {
@@ -125,9 +125,9 @@ class Converter {
     return {};
   }
 
-  // mlx-lm has one rank for all, so that smaller ones are filled up with zeros.
+  // mlx-lm has one rank for all modules, so smaller ranks are padded with zeros.
   u64 rank_of(const Planned& planned) const { return is_peft() ? planned.rank : facts_.largest_rank(); }
-  // It has one scale as well; what others differ by goes into B.
+  // mlx-lm also has one scale for all modules; B absorbs the difference.
   float factor_of(const Planned& planned) const {
     return is_peft() ? 1 : static_cast<float>(planned.scale / facts_.common_scale());
   }
@@ -146,7 +146,7 @@ class Converter {
         std::vector<u64> shape;
         if (is_peft()) {
           shape = is_a ? std::vector<u64>{rank, module.in} : std::vector<u64>{module.out, rank};
-          // Of a table that is looked up A is [r, vocabulary] and B [width, r].
+          // For an embedding A is [r, vocabulary] and B is [width, r].
           if (module.is_embedding)
             shape = is_a ? std::vector<u64>{rank, module.out} : std::vector<u64>{module.in, rank};
         } else if (module.stack > 1) {
@@ -183,7 +183,7 @@ class Converter {
 
   std::string name_of(const AdapterModule& module, bool is_a) const {
     if (!is_peft()) return module.name + (is_a ? ".lora_a" : ".lora_b");
-    // GPT-2 is published without the name that its class gives to all but the head.
+    // GPT-2 is published without the "transformer." prefix that its class gives to all but the head.
     const bool is_bare =
         module.name.starts_with("h.") || module.name.starts_with("wte") || module.name.starts_with("wpe");
     const std::string name = std::string(peft_prefix) + (is_bare ? "transformer." : "") + module.name;
@@ -230,7 +230,7 @@ class Converter {
     return {};
   }
 
-  // The values of one tensor, in its order.
+  // Returns the values of one output tensor, in its element order.
   std::vector<float> stored(const Planned& planned, const ModuleFactors& factors, bool is_a) const {
     const AdapterModule& module = *planned.module;
     const auto rank = static_cast<std::size_t>(rank_of(planned));
@@ -239,7 +239,7 @@ class Converter {
     const bool is_stack = !is_peft() && module.stack > 1;
     std::vector<float> values;
     for (const MatrixFactors& matrix : factors.stack) {
-      // A is [own, in], B [out, own]; in the roles that the file calls A and B.
+      // A is [own, in] and B is [out, own]; for an embedding the file's A and B are swapped.
       const bool is_first = is_a != module.is_embedding;
       const auto size = static_cast<std::size_t>(is_first ? module.in : module.out);
       const bool rank_is_first = is_peft() || is_stack ? is_a : !is_a;

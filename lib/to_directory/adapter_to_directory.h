@@ -1,4 +1,4 @@
-// GGUF adapter -> the directory of an adapter that PEFT or mlx-lm loads.
+// Converts a GGUF adapter to an adapter directory that PEFT or mlx-lm loads.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,21 @@
 namespace modelutils::to_directory {
 
 struct AdapterToDirectoryOptions {
-  std::string input;   ///< the GGUF
-  std::string output;  ///< the directory
-  adapter::Base base;  ///< what the adapter is for: it decides names and the order of rows
-  DirectoryStyle style = DirectoryStyle::hugging_face;  ///< PEFT's form, or mlx-lm's
-  std::optional<TensorType> dtype;  ///< F32, F16 or BF16; nothing: the smallest that holds all values of the adapter
+  std::string input;                                    ///< path of the GGUF
+  std::string output;                                   ///< path of the directory
+  adapter::Base base;                                   ///< the adapter's base model, which decides names and row order
+  DirectoryStyle style = DirectoryStyle::hugging_face;  ///< Hugging Face means PEFT's form, MLX means mlx-lm's
+  std::optional<TensorType> dtype;  ///< F32, F16 or BF16; by default the narrowest that holds every value of the
+                                    ///< adapter
   bool force = false;
   bool dry_run = false;
-  std::function<Status(const TransferReport&)> deliver;  ///< as GgufToMlxOptions::deliver
+  std::function<Status(const TransferReport&)> deliver;  ///< see GgufToMlxOptions::deliver
 };
 
-/// Converts, or with dry_run only plans; every factor is read twice. Nothing is left behind on an error. Memory: one
-/// pair. Errors of kind input: "adapter-no-base" (no base), "adapter-tensor" (the file is not an adapter), those of
-/// AdapterModules::map(), of what verify calls an error in the file, of AtomicDirectory; "convert-self-check".
+/// Converts the adapter, or only plans with dry_run. Reads every factor twice and holds one pair in memory at a time.
+/// On an error no output is left behind. Errors of kind input: "adapter-no-base" (no base), "adapter-tensor" (the file
+/// is not an adapter), those of AdapterModules::map(), of AtomicDirectory, and everything verify calls an error in the
+/// file; "convert-self-check".
 Result<TransferReport> adapter_to_directory(const AdapterToDirectoryOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_directory

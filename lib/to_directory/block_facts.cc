@@ -25,15 +25,15 @@ double relative(double error, double values) {
   return values > 0 ? std::sqrt(error / values) : HUGE_VAL;
 }
 
-// Rows of a part, or units of a tensor, that are scanned a piece at a time.
+// A range of a part's rows, or of a tensor's units, that is scanned piece by piece.
 struct ScanRange {
-  std::size_t tensor;         // its place in the list
-  const CatalogTensor* rows;  // whose rows from `begin` on; nullptr: values
-  u64 row_elements;           // of them
+  std::size_t tensor;         // index into the list of tensors
+  const CatalogTensor* rows;  // scan its rows from `begin` on; nullptr to scan values
+  u64 row_elements;           // elements per row
   u64 begin;
   u64 units;
-  u64 step;         // units of a piece
-  u64 first_piece;  // of all ranges
+  u64 step;         // units per piece
+  u64 first_piece;  // counted over all ranges
 };
 
 class TensorScanner {
@@ -55,7 +55,7 @@ class TensorScanner {
       const u64 step = tensor.by_element ? rows_at_once(tensor) * tensor.units_of_row() : most;
       return add({i, nullptr, 0, 0, tensor.units(), step, 0});
     }
-    // The rows of a part lie one after another in the GGUF, whatever their order in the directory.
+    // A part's rows are contiguous in the GGUF, whatever their order in the directory.
     for (const RecipePart& part : tensor.parts) {
       add_rows(i, catalog_.tensors[part.source], tensor.unit, part.from.base, part.units());
     }
@@ -81,7 +81,7 @@ class TensorScanner {
     std::vector<std::byte> rows;
     std::vector<float> values;
     std::unique_ptr<DirectoryReader> reader;
-    std::size_t tensor = 0;  // of the reader
+    std::size_t tensor = 0;  // the tensor of `reader`
   };
 
   void add(ScanRange range) {
@@ -129,7 +129,7 @@ class TensorScanner {
     return {};
   }
 
-  // Sums of doubles depend on their order.
+  // Floating-point sums depend on the order, so adds pieces in order whichever thread finishes first.
   void add_in_order(u64 piece, std::size_t tensor, const BlockFacts& facts) {
     const std::lock_guard lock(mutex_);
     waiting_.emplace(piece, std::pair(tensor, facts));

@@ -1,4 +1,4 @@
-// What a scan of all blocks of a tensor says about its packed form.
+// Scans all blocks of a tensor for the facts that decide its packed form.
 #pragma once
 
 #include <span>
@@ -11,19 +11,20 @@
 
 namespace modelutils {
 
-/// Of blocks that have an exact form (mlx/block_form.h), or of values.
+/// Facts about blocks with an exact form (mlx/block_form.h), or about values.
 struct BlockFacts {
-  bool finite = true;          ///< every scale and bias (value) is
-  bool fits_f16 = true;        ///< every scale and bias (value) is exact in F16
-  bool fits_bf16 = true;       ///< the same of BF16
-  bool fits_f32 = true;        ///< none was of more bits (F64)
+  bool finite = true;          ///< every scale and bias (or value) is finite
+  bool fits_f16 = true;        ///< every scale and bias (or value) is exact in F16
+  bool fits_bf16 = true;       ///< the same for BF16
+  bool fits_f32 = true;        ///< no value has more bits (F64)
   bool f16_overflows = false;  ///< some become infinite in F16
-  u32 merged = 4;              ///< so many neighbouring groups share scale and bias everywhere: 4, 2 or 1
-  u8 code_bits = 0;            ///< all codes put together by "or"
-  u64 foreign_scales = 0;      ///< FP scale bytes that MLX reads in another way
-  double f16_error = 0;        ///< sum of squared differences with scales and biases (values) rounded to F16
+  u32 merged = 4;              ///< number of neighbouring groups that share scale and bias throughout: 4, 2 or 1
+  u8 code_bits = 0;            ///< bitwise or of all codes
+  u64 foreign_scales = 0;      ///< number of FP scale bytes that MLX interprets differently
+  double f16_error = 0;        ///< sum of squared errors with scales and biases (or values) rounded to F16
   double bf16_error = 0;       ///< the same for BF16
-  double lattice_error = 0;    ///< the same in 8 bits: at most that of mlx::search_two_scales(), or just that
+  double lattice_error = 0;    ///< the same for 8-bit codes: the error of mlx::search_two_scales(), or an upper bound
+                               ///< on it
   double squared_values = 0;
 
   void add(const BlockFacts& other);
@@ -32,27 +33,26 @@ struct BlockFacts {
   double lattice_rms() const;
 };
 
-/// How a tensor is scanned.
+/// How to scan a tensor.
 enum class Scan : u8 {
-  none,                  ///< not at all: its facts are those of nothing
-  blocks,                ///< its blocks, which are of one type with an exact form; without errors
-  blocks_and_errors,     ///< the same with those of rounded scales
-  values,                ///< its values, after what was done to them is undone; with a bound of lattice_error
-  search,                ///< the same with all errors as they are, which takes as long as writing it
-  values_until_settled,  ///< the same as far as it takes to see that no type of 16 bits holds them
+  none,                  ///< not at all; facts keep their defaults
+  blocks,                ///< its blocks, all of one type with an exact form; no errors
+  blocks_and_errors,     ///< like `blocks`, plus the errors of rounded scales
+  values,                ///< its values after undoing the family's operation, plus an upper bound on lattice_error
+  search,                ///< like `values`, but with exact errors; as slow as writing the tensor
+  values_until_settled,  ///< like `values`, but stops once it is clear that no 16-bit type holds them
 };
 
-/// The scan of one of several tensors; `scales`: what type they are rounded to for lattice_error.
+/// The scan of one tensor. `scales` is the type to which scales are rounded for lattice_error.
 struct ScanRequest {
   Scan scan = Scan::none;
   TensorType scales = TensorType::F16;
 };
 
-/// The facts of all tensors, one for each of `requests`. The result does not depend on the number of threads. Errors:
-/// reading.
+/// Returns one result per request. The result does not depend on the number of threads. Errors: those of reading.
 Result<std::vector<BlockFacts>> scan_tensors(const Catalog& catalog, std::span<const DirectoryTensor> tensors,
                                              std::span<const ScanRequest> requests, unsigned threads);
-/// Scan::blocks of a whole tensor of a GGUF. Errors: reading.
+/// Runs Scan::blocks on a whole GGUF tensor. Errors: those of reading.
 Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads);
 
 }  // namespace modelutils

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t batch_groups = 256;
 
-// Do `count` neighbouring groups share scale and bias, bit for bit?
+// True if every `count` neighbouring groups share scale and bias bit for bit.
 bool shared_by(std::span<const float> scales, std::span<const float> biases, std::size_t count) {
   for (std::size_t g = 0; g + count <= scales.size(); g += count) {
     for (std::size_t k = 1; k < count; ++k) {
@@ -29,7 +29,7 @@ bool shared_by(std::span<const float> scales, std::span<const float> biases, std
   return true;
 }
 
-// Sums over the codes of a group, from which any scale and bias give the squares.
+// Sums over a group's codes, from which the sum of squared values follows for any scale and bias.
 struct CodeSums {
   double count = 0;
   double codes = 0;
@@ -40,7 +40,7 @@ struct CodeSums {
   }
 };
 
-// Of groups of `size` codes, a multiple of 32, one for each of `sums`.
+// Fills one element of `sums` per group of `size` codes. `size` is a multiple of 32.
 void add_up_codes(const u8* codes, u32 size, std::span<CodeSums> sums) {
   run_with(
       best_instructions(), [=](auto) __attribute__((flatten)) {
@@ -49,7 +49,7 @@ void add_up_codes(const u8* codes, u32 size, std::span<CodeSums> sums) {
           u32 sum = 0;
           u32 squares = 0;
           for (const u8* end = group + size; group != end; group += 32) {
-            i16 wide[32];  // products of these, added in pairs, are one instruction
+            i16 wide[32];  // 16-bit products added in pairs compile to one instruction
             for (u32 i = 0; i < 32; ++i) wide[i] = group[i];
             i32 some = 0;
             i32 some_squares = 0;
@@ -63,7 +63,7 @@ void add_up_codes(const u8* codes, u32 size, std::span<CodeSums> sums) {
       });
 }
 
-// What rounded scales and biases change, of some groups.
+// The errors from rounding the scales and biases of some groups.
 class RoundingErrors {
  public:
   RoundingErrors(std::span<const float> scales, std::span<const float> biases) : scales_(scales), biases_(biases) {
@@ -146,7 +146,7 @@ void scan_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, Blo
     mlx::take_scales(type, bytes, some_scales, some_biases);
     scan_values(some_scales, facts);
     scan_values(some_biases, facts);
-    // Batches begin at multiples of four groups, unless there are fewer in a row: then nothing is merged across them.
+    // Batches start at multiples of four groups. Rows with fewer groups than that are not merged across batches.
     while (facts.merged > 1 && !shared_by(some_scales, some_biases, facts.merged)) facts.merged /= 2;
     if (!with_codes) continue;
     const auto some_codes = std::span(codes).first(groups * params.group_size);

@@ -1,4 +1,4 @@
-// How the facts of block_facts.h are taken from pieces of tensors.
+// Updates the facts of block_facts.h from pieces of tensors.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace modelutils {
 
-/// Of values: are they finite, and what holds them?
+/// Updates whether the values are finite and which types hold them.
 void scan_values(std::span<const float> values, BlockFacts& facts);
 
-/// Of whole rows of `columns` elements, of a type that has an exact form.
+/// Scans whole rows of `columns` elements, of a type that has an exact form.
 void scan_blocks(TensorType type, u64 columns, Bytes rows, bool with_errors, BlockFacts& facts);
 
-/// What the values, whole groups of 32, would lose in F16, in BF16 and in the 8 bits that are searched, with scales of
-/// the type `scales`.
+/// Adds the errors the values would have in F16, in BF16 and as searched 8-bit codes with scales of type `scales`. The
+/// values are whole groups of 32.
 void measure_forms(std::span<const float> values, TensorType scales, BlockFacts& facts);
 
 }  // namespace modelutils

@@ -41,7 +41,7 @@ Result<const Family*> find_family(const gguf::SplitSet& set, const gguf::Index& 
   return family;
 }
 
-// The family that the user means among those with the same architecture.
+// Returns the family that has `model_type` among those with the architecture of `found`.
 Result<const Family*> choose_family(const Family& found, std::string_view model_type) {
   if (model_type.empty() || has_name(found.model_types, model_type)) return &found;
   std::string known(found.model_types);
@@ -64,7 +64,8 @@ std::string without_marks(std::string_view text) {
   return letters;
 }
 
-// The class of a model type: the one that begins with it ("mistral": MistralForCausalLM), else the family's first.
+// Returns the class for a model type: the one whose name starts with it ("mistral": MistralForCausalLM), otherwise the
+// family's first.
 std::string_view class_of(const Family& family, std::string_view model_type) {
   std::string_view found = arch::first_name(family.classes);
   if (model_type == arch::first_name(family.model_types)) return found;
@@ -107,7 +108,7 @@ void add_sampling(const gguf::Index& index, hf::ConfigMembers& members) {
   if (const auto value = index.unsigned_value("general.sampling.top_k")) hf::set_member(members, "top_k", *value);
 }
 
-// The members of a multimodal class: those of the text are in text_config, which has a model type of its own.
+// Moves the members of a multimodal class's language model into text_config, which has its own model type.
 hf::ConfigMembers wrapped(const Family& family, hf::ConfigMembers& members) {
   constexpr std::string_view outside = "architectures|model_type|bos_token_id|pad_token_id|eos_token_id";
   hf::ConfigMembers outer, inner = {{"model_type", family.config.text_model_type}};
@@ -120,7 +121,7 @@ hf::ConfigMembers wrapped(const Family& family, hf::ConfigMembers& members) {
   return outer;
 }
 
-// What verify would say of the fields, said before anything is written.
+// Checks the config with verify's rules before anything is written.
 Status check_fields(const hf::ConfigMembers& members, const std::string& file) {
   MU_ASSIGN(const hf::Config config, hf::parse_config(hf::config_text(members), "config.json"));
   const Findings findings = config.findings.findings();
@@ -190,7 +191,7 @@ Result<HfConfig> hf_config_from_keys(const gguf::SplitSet& set, const HfConfigOp
   config.assumed = std::move(out.assumed);
   config.config = family->config.text_model_type.empty() ? std::move(out.members) : wrapped(*family, out.members);
   MU_TRY(check_fields(config.config, set.files.front().path));
-  // A family's own function may know better which class it is.
+  // The family's own function may have set a more specific class.
   const auto text_of = [](const hf::ConfigValue& value) { return std::get<std::string>(value.value); };
   config.model_type = text_of(*hf::find_member(config.config, "model_type"));
   const hf::ConfigValue& classes = *hf::find_member(config.config, "architectures");

@@ -1,5 +1,5 @@
-// config.json and generation_config.json of a GGUF: its keys and tensors in the words of the model's class. What no key
-// says has the default that docs/conversion.md lists.
+// Derives config.json and generation_config.json from a GGUF's keys and tensors. Members that no key implies get the
+// defaults listed in docs/conversion.md.
 #pragma once
 
 #include <optional>
@@ -16,34 +16,34 @@
 namespace modelutils {
 
 struct HfConfigOptions {
-  /// --model-type: a model type of the family, or of another family with the same general.architecture ("mistral" for
-  /// "llama"). Empty: the family's own.
+  /// --model-type: a model type of this family, or of another family with the same general.architecture ("mistral" for
+  /// "llama"). If empty, uses the family's own.
   std::string model_type = {};
-  /// Is the output head the embedding? The converter knows it of an output.weight whose bytes are those of
-  /// token_embd.weight; without a value it is if there is no output.weight.
+  /// True if the output head is the embedding. The converter passes true if output.weight has the same bytes as
+  /// token_embd.weight. If unset, the head is tied when there is no output.weight.
   std::optional<bool> is_tied = {};
 };
 
 struct HfConfig {
   const arch::Family* family = nullptr;
-  arch::Sizes sizes;       ///< of the family, as its keys say them, without layers that predict further tokens
+  arch::Sizes sizes;       ///< from the keys, without layers that predict further tokens
   std::string class_name;  ///< architectures[0]
   std::string model_type;  ///< of the outermost object
-  /// config.json in the order in which it is to be written, without torch_dtype and quantization. The members of a
-  /// multimodal class are in text_config.
+  /// The members of config.json in output order, without torch_dtype and quantization. For a multimodal class the
+  /// language model's members are in text_config.
   hf::ConfigMembers config;
   hf::ConfigMembers generation;      ///< generation_config.json
-  std::vector<std::string> assumed;  ///< members of which the GGUF says nothing: they have the default
+  std::vector<std::string> assumed;  ///< members that the GGUF does not determine; they have their defaults
 };
 
-/// Errors: "config-architecture" (no family has this general.architecture; or what has one is not a language model: an
-/// adapter, an image encoder, an importance matrix), "usage" (--model-type names none that the file can be),
-/// "loader-key" (a key that the loader needs, too), "config-key", "config-tensor", "config-rope" (what config.json
-/// cannot say), those of reading. Never a config that means another model.
+/// Derives the config, or fails rather than returning one that describes another model. Errors: "config-architecture"
+/// (no family has this general.architecture, or the file is an adapter, an image encoder or an importance matrix),
+/// "usage" (--model-type does not fit the file), "loader-key" (a key that the loader needs is missing too),
+/// "config-key", "config-tensor", "config-rope" (config.json cannot express it), those of reading.
 Result<HfConfig> hf_config_from_keys(const gguf::SplitSet& set, const HfConfigOptions& options);
 
-/// The ids of the tokens that end generation: eos, eot and eom, and control tokens with the usual texts of an end of
-/// turn, those below `vocabulary`, each once, the eos first. Errors: reading.
+/// Returns the ids below `vocabulary` of tokens that end generation, eos first, without repeats: eos, eot, eom, and
+/// control tokens whose text is a usual end-of-turn marker. Errors: those of reading.
 Result<std::vector<u64>> end_of_generation_ids(const gguf::SplitSet& set, u64 vocabulary);
 
 }  // namespace modelutils

@@ -16,7 +16,7 @@ namespace modelutils::to_directory {
 namespace {
 
 constexpr u64 batch_elements = 4096;
-// Values in hand at a time: they stay in the second-level cache.
+// Values processed at a time, so that they stay in the L2 cache.
 constexpr u64 value_elements = u64{32} << 10;
 
 }  // namespace
@@ -35,7 +35,7 @@ Status DirectoryEncoder::encode(u64 first, u64 count, const EncodedPiece& out, V
                        tensor_.operation == arch::Operation::none;
   if (is_copy) return reader_.read_rows(first, count, out.weight);
   const u64 units = tensor_.units_of_row();
-  // Elements that change places are read from as many rows as there are, at once.
+  // With `by_element`, reads all requested rows at once, since each source block serves many of them.
   const u64 step = tensor_.by_element ? count : std::max<u64>(value_elements / tensor_.row_elements(), 1);
   for (u64 done = 0; done < count; done += step) {
     const u64 here = std::min(step, count - done);
@@ -82,7 +82,7 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, const EncodedPiece&
       continue;
     }
     mlx::take_scales(type, bytes, std::span(scales).first(groups), std::span(biases).first(groups));
-    // Of merged groups the first one speaks.
+    // A merged group takes the scale and bias of the first group in it.
     const u64 skipped = (form_.merged - first_group % form_.merged) % form_.merged;
     const u64 at = (first_group + skipped) / form_.merged * scale_size;
     u64 kept = 0;

@@ -1,4 +1,4 @@
-// Rows of GGUF tensors -> what a directory's tensors hold: packed words, scales and biases, or plain values.
+// Encodes rows of GGUF tensors for a directory's tensors: packed words, scales and biases, or plain values.
 #pragma once
 
 #include <memory>
@@ -15,32 +15,32 @@
 
 namespace modelutils::to_directory {
 
-/// Bytes of one row of the shape in each of the tensors that a module becomes.
+/// Bytes per row of the shape, for each tensor that a module is stored as.
 struct EncodedSizes {
-  u64 weight = 0;  ///< packed words, or the values
+  u64 weight = 0;  ///< packed words, or plain values
   u64 scales = 0;  ///< 0 if not packed
-  u64 biases = 0;  ///< 0 but in affine mode
+  u64 biases = 0;  ///< 0 except in affine mode
 };
 EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form);
 
-/// Some rows.
+/// Output buffers for some rows.
 struct EncodedPiece {
   MutableBytes weight, scales, biases;
 };
 
-/// For one tensor and one thread.
+/// Encodes one tensor on one thread.
 class DirectoryEncoder {
  public:
   DirectoryEncoder(const Catalog& catalog, const DirectoryTensor& tensor, const DirectoryForm& form)
       : tensor_(tensor), form_(form), reader_(catalog, tensor) {}
 
-  /// Rows [first, first + count) of the shape; `out` has the bytes that encoded_sizes() says. `error`, if given,
-  /// collects the difference to the exact values (not for FormWay::blocks). Errors: reading.
+  /// Encodes rows [first, first + count) of the shape; `out` has encoded_sizes() bytes per row. If `error` is not null,
+  /// accumulates the difference from the exact values in it (except for FormWay::blocks). Errors: those of reading.
   Status encode(u64 first, u64 count, const EncodedPiece& out, ValueSums* error);
 
  private:
   Status encode_blocks(u64 first, u64 count, const EncodedPiece& out);
-  // Of values_, which are whole rows.
+  // These encode values_, which are whole rows.
   void encode_plain(const EncodedPiece& out, ValueSums* error);
   void encode_groups(const EncodedPiece& out, ValueSums* error);
   void quantize_groups(std::span<const float> values, std::span<u8> codes, std::span<mlx::ScaleAndBias> lattices) const;

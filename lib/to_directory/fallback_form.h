@@ -1,4 +1,4 @@
-// The forms of --fallback, by name.
+// The named forms of --fallback.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@
 
 namespace modelutils {
 
-/// What carries a matrix that no packed form holds exactly.
+/// The form of a matrix that no packed form holds exactly.
 struct FallbackForm {
   bool is_plain = false;
   TensorType type = TensorType::F16;  ///< if plain: F16, BF16 or F32
   mlx::Params params = {mlx::Mode::affine, 8, 32};
 };
-/// "affine8-g32", "mxfp4", "bf16" …; nothing if it is none of them.
+/// Returns the form for a name such as "affine8-g32", "mxfp4" or "bf16", or nullopt if the name is unknown.
 std::optional<FallbackForm> fallback_form(std::string_view name);
-/// All their names, as --fallback lists them.
+/// Returns all names, in the order in which --fallback lists them.
 std::vector<std::string> fallback_names();
 
 }  // namespace modelutils

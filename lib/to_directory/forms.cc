@@ -16,7 +16,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr double most_rms = 0.01;  // as verify --against has it
+constexpr double most_rms = 0.01;  // the threshold of verify --against
 
 class FormChooser {
  public:
@@ -46,7 +46,8 @@ class FormChooser {
   }
 
  private:
-  // Plain tensors that differ only in a number and come from one stack get one type: readers stack them again.
+  // Gives plain tensors from one stack, whose names differ only in a number, the same type so that readers can stack
+  // them again.
   void level_stacks(std::vector<DirectoryForm>& forms) const {
     std::map<std::pair<std::size_t, std::string>, std::vector<std::size_t>> stacks;
     for (std::size_t i = 0; i < forms.size(); ++i) {
@@ -63,7 +64,7 @@ class FormChooser {
     }
   }
 
-  // What a tensor is on its way to.
+  // How a tensor is carried over: plain, as repacked blocks, or as values to be quantised.
   enum class Kind : u8 { plain, blocks, values };
 
   std::optional<TensorType> type_of(const DirectoryTensor& tensor) const {
@@ -100,12 +101,12 @@ class FormChooser {
       case Kind::values: return Scan::values;
       case Kind::plain: break;
     }
-    if (has_doubles(tensor)) return Scan::values;  // all of them: any may have more bits than F32
+    if (has_doubles(tensor)) return Scan::values;  // any value may need more bits than F32, so scan them all
     const bool is_given = options_.dequantize || options_.dtype;
     return is_given && !options_.exact ? Scan::none : Scan::values_until_settled;
   }
 
-  // Scans the tensors once more for which `scan_of` gives something.
+  // Rescans the tensors for which `scan_of` returns a request other than Scan::none.
   template <typename ScanOf>
   Status rescan(const ScanOf& scan_of) {
     std::vector<ScanRequest> requests(tensors_.size());
@@ -122,12 +123,13 @@ class FormChooser {
     return {};
   }
 
-  // Blocks whose scales mean something else in MLX go on as values.
+  // Blocks whose scales MLX interprets differently are converted as values.
   ScanRequest scan_past_foreign_scales(std::size_t i) const {
     return {facts_[i].foreign_scales > 0 ? Scan::values : Scan::none, TensorType::F16};
   }
 
-  // Hardly any matrix loses more than half a percent; which do need not be known exactly, but none may be missed.
+  // Few matrices lose more than half a percent. The bound from the first scan may send a matrix here needlessly, but
+  // must never clear one that exceeds the limit.
   ScanRequest scan_of_doubtful(std::size_t i) const {
     const Kind kind = kind_of(tensors_[i]);
     const bool is_searched = kind == Kind::values || (kind == Kind::blocks && facts_[i].foreign_scales > 0);
@@ -144,19 +146,19 @@ class FormChooser {
     return wanted == TensorType::F16 && facts.f16_overflows ? TensorType::F32 : wanted;
   }
 
-  // What is no product fits F16 unless it overflows.
+  // Scales that are not products come from F16 fields, so F16 holds them exactly unless a bias overflows.
   bool may_need_errors(TensorType type) const {
     return options_.scales == TensorType::BF16 || mlx::has_product_scales(type);
   }
 
-  // One type for everything if there is one: other types next to it make the activations F32. Else that of most packed
-  // weights, or of the plain ones if there are none: what is BF16 in the file stays so if a few norms are F16, in which
-  // activations of such a model may overflow.
+  // Choose one 16-bit type for everything if possible, since mixed types make MLX compute activations in F32. Otherwise
+  // go by most packed weights, or by most plain ones if none are packed: a BF16 model with a few F16 norms stays BF16,
+  // because its activations may overflow in F16.
   void choose_order() {
     u64 as_bf16 = 0;
     u64 as_f16 = 0;
     u64 plain_as_bf16 = 0;
-    u64 plain_as_f16 = 0;  // what neither holds is F32, whatever the others are
+    u64 plain_as_f16 = 0;  // values that neither type holds become F32 in any case
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const Kind kind = kind_of(tensors_[i]);
       if (kind == Kind::blocks && !is_affine(*type_of(tensors_[i]))) continue;
@@ -187,7 +189,7 @@ class FormChooser {
     return plain(tensors_[i], facts_[i]);
   }
 
-  // Why a matrix cannot keep its codes.
+  // Returns the reason why a matrix cannot keep its codes.
   std::string why_no_blocks(const DirectoryTensor& tensor) const {
     const std::optional<TensorType> type = type_of(tensor);
     const bool has_factors =
@@ -310,7 +312,7 @@ class FormChooser {
     return of_type(TensorType::F32, tensor, facts);
   }
 
-  // The bits as they are, or the values as far as the type holds them; whether it does is known here if it has to be.
+  // Copies the bits, or converts the values to `wanted`. Sets `exact` only if it must be known now.
   Result<DirectoryForm> of_type(TensorType wanted, const DirectoryTensor& tensor, const BlockFacts& facts) const {
     const bool is_wider = wanted == TensorType::F32 && !has_doubles(tensor);
     const bool is_copy = type_of(tensor) == wanted && tensor.operation == arch::Operation::none;

@@ -1,5 +1,5 @@
-// How each tensor of a directory is stored: in the packed form that holds its blocks exactly, in another one, or plain.
-// The table of docs/gguf2mlx.md, "Forms", as code.
+// Chooses how each tensor of a directory is stored: in a packed form that holds its blocks exactly, in another packed
+// form, or plain. Implements the table in docs/gguf2mlx.md, "Forms".
 #pragma once
 
 #include <optional>
@@ -16,37 +16,38 @@
 namespace modelutils {
 
 struct FormOptions {
-  bool exact = false;                    ///< refuse what is not carried with error 0
-  std::optional<FallbackForm> fallback;  ///< default: 8 bits in groups of 32, searched
-  std::optional<TensorType> scales;      ///< F16, BF16 or F32; default: the narrowest that is exact
-  std::optional<TensorType> dequantize;  ///< nothing is packed, everything gets this type
-  std::optional<TensorType> dtype;       ///< of what the GGUF has unquantised
+  bool exact = false;                    ///< refuse any tensor that cannot be stored without error
+  std::optional<FallbackForm> fallback;  ///< by default 8 bits in groups of 32, searched
+  std::optional<TensorType> scales;      ///< F16, BF16 or F32; by default the narrowest that is exact
+  std::optional<TensorType> dequantize;  ///< packs nothing and converts everything to this type
+  std::optional<TensorType> dtype;       ///< type for tensors that are unquantised in the GGUF
 };
 
-/// How a tensor becomes what it is in the directory.
+/// How a tensor's bytes are produced.
 enum class FormWay : u8 {
-  plain,     ///< values of `type`, or the bytes as they are
-  blocks,    ///< codes repacked, scales copied
-  search,    ///< values, by search_two_scales()
-  quantize,  ///< values, by the rule of mx.quantize
+  plain,     ///< values of `type`, or a copy of the bytes
+  blocks,    ///< repacks codes and copies scales
+  search,    ///< quantises values with search_two_scales()
+  quantize,  ///< quantises values by the rule of mx.quantize
 };
 
 struct DirectoryForm {
   FormWay way = FormWay::plain;
-  TensorType type = TensorType::F32;  ///< of plain values, or of scales and biases (U8 in the FP modes)
-  mlx::Params params;                 ///< of packed ones
-  u32 merged = 1;                     ///< groups of the exact form in one of `params`
-  std::optional<bool> exact = true;   ///< nothing: known only when it is written
-  double rms = 0;                     ///< relative, where it is known
-  std::string reason;                 ///< what is inexact, and why
+  TensorType type = TensorType::F32;  ///< type of plain values, or of scales and biases (U8 in the FP modes)
+  mlx::Params params;                 ///< for packed forms
+  u32 merged = 1;                     ///< number of exact-form groups per group of `params`
+  std::optional<bool> exact = true;   ///< nullopt if only known after writing
+  double rms = 0;                     ///< relative error, if known
+  std::string reason;                 ///< what is inexact and why
 
   bool is_packed() const { return way != FormWay::plain; }
-  /// "affine 4-bit, group 64, BF16 scales", "F16"
+  /// Returns a description such as "affine 4-bit, group 64, BF16 scales" or "F16".
   std::string text() const;
 };
 
-/// Chooses the forms of all tensors. Reads the blocks of quantised tensors once, and of plain ones as far as it takes
-/// to see that a type does not hold them. Errors: "convert-inexact" (with options.exact), reading, "tensor-no-decoder".
+/// Chooses the forms of all tensors. Reads the blocks of quantised tensors once, and plain tensors until it is clear
+/// that a type does not hold them. Errors: "convert-inexact" (with options.exact), "tensor-no-decoder", those of
+/// reading.
 Result<std::vector<DirectoryForm>> choose_forms(const Catalog& catalog, const std::vector<DirectoryTensor>& tensors,
                                                 const FormOptions& options, unsigned threads);
 

@@ -20,18 +20,18 @@ namespace {
 
 using Fused = std::unordered_map<std::string, arch::FusedTensor>;
 
-// Pieces of a file that stand apart there, one after another.
+// Equally spaced pieces of a file, presented one after another.
 struct Stripe {
-  u64 begin = 0;   // here
-  u64 from = 0;    // of the first piece in the file
-  u64 piece = 0;   // bytes of each
-  u64 stride = 0;  // from one to the next in the file
+  u64 begin = 0;   // offset in this source
+  u64 from = 0;    // offset of the first piece in the file
+  u64 piece = 0;   // bytes per piece
+  u64 stride = 0;  // distance between pieces in the file
   u64 count = 0;
 
   u64 size() const { return piece * count; }
 };
 
-// A file, and behind its end parts of fused tensors whose rows do not follow each other in it.
+// A file, extended past its end with the parts of fused tensors whose rows are not contiguous in it.
 class RegroupedSource : public ByteSource {
  public:
   RegroupedSource(std::shared_ptr<ByteSource> file, u64 file_size)
@@ -40,7 +40,7 @@ class RegroupedSource : public ByteSource {
   u64 end() const { return end_; }
   bool has_stripes() const { return !stripes_.empty(); }
 
-  // False if that many bytes cannot be counted, or the file does not have them.
+  // Returns false if a size overflows or exceeds the file.
   bool add(u64 from, u64 piece, u64 stride, u64 count) {
     if (piece == 0 || count == 0) return false;
     const auto steps = checked_mul(stride, count - 1);
@@ -78,7 +78,7 @@ class RegroupedSource : public ByteSource {
   std::shared_ptr<ByteSource> file_;
   u64 file_size_;
   u64 end_;
-  std::vector<Stripe> stripes_;  // by begin, without gaps
+  std::vector<Stripe> stripes_;  // ordered by begin, without gaps
 };
 
 std::string_view without_side(std::string_view name) {
@@ -98,7 +98,7 @@ class Separator {
     if (size) source_ = std::make_shared<RegroupedSource>(file.source, *size);
   }
 
-  // The parts of a tensor by their bytes; nothing if they are not the whole.
+  // Returns the parts as tensors over the same bytes, or an empty list if they do not cover the whole tensor.
   std::vector<gguf::TensorInfo> parts_of(const gguf::TensorInfo& whole, const arch::FusedTensor& fused) {
     const auto bytes = whole.bytes();
     const u64 rows = rows_of(whole.ne);
@@ -118,7 +118,7 @@ class Separator {
     return parts;
   }
 
-  // Puts the source with the regrouped rows in the file's place, if there are any.
+  // Replaces the file's source if any rows had to be regrouped.
   void finish() {
     if (source_ == nullptr || !source_->has_stripes()) return;
     file_.document.file_size = source_->end();
@@ -126,7 +126,7 @@ class Separator {
   }
 
  private:
-  // Where part `number` is: in the file if its rows follow each other there, else behind it.
+  // Sets the offset of part `number`: within the file if its rows are contiguous there, otherwise past its end.
   bool place(const gguf::TensorInfo& whole, const arch::FusedTensor& fused, std::size_t number, u64 row, u64 in_turn,
              gguf::TensorInfo& part) {
     const bool is_run =
@@ -152,7 +152,7 @@ class Separator {
   std::shared_ptr<RegroupedSource> source_;
 };
 
-// The factors of a matrix are those of each of its parts.
+// A factor of the fused matrix applies to each of its parts.
 std::vector<gguf::TensorInfo> factors_of_parts(const gguf::TensorInfo& whole, const Fused& fused) {
   std::vector<gguf::TensorInfo> parts;
   const std::string_view module = without_side(whole.name);

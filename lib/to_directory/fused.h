@@ -1,14 +1,14 @@
-// Tensors of a GGUF that directories have in several.
+// Splits GGUF tensors that directories store as several.
 #pragma once
 
 #include "gguf/split_set.h"
 
 namespace modelutils::to_directory {
 
-/// Makes each part of a fused tensor ("attn_qkv.weight", "ffn_gate_up_exps.weight") a tensor of its own of the same
-/// bytes, as its family's rows have it; a factor for all of it is one for each part. Where a part's rows do not follow
-/// each other in the file, the file's source gets them behind its end. Only of a file that the rules have nothing
-/// against. True if there was any: then an index or a catalog of the set is made anew.
+/// Splits each fused tensor ("attn_qkv.weight", "ffn_gate_up_exps.weight") into its parts as the family's rows define
+/// them; each part gets a copy of the tensor's factor. The parts use the same bytes; rows that are not contiguous are
+/// appended to the file's source. The set must have passed the rules. Returns true if anything was split; the caller
+/// must then rebuild indexes and catalogs of the set.
 bool take_fused_apart(gguf::SplitSet& set);
 
 }  // namespace modelutils::to_directory

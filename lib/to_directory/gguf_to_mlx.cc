@@ -39,7 +39,7 @@ DirectoryOptions directory_options(const DirectoryPlan& plan, const GgufToMlxOpt
   return output;
 }
 
-// What would be in the way, as a warning.
+// Adds a warning if the output directory could not be created.
 void remark_directory(DirectoryPlan& plan, const GgufToMlxOptions& options) {
   if (options.output.empty()) return;
   const Status free = AtomicDirectory::check(options.output, directory_options(plan, options));
@@ -50,7 +50,7 @@ void remark_directory(DirectoryPlan& plan, const GgufToMlxOptions& options) {
   plan.report.remarks.add(std::move(remark));
 }
 
-// What was written, read as any other model. `input` names the file of which it was made.
+// Reads the written directory like any other model and checks it. `input` is the source file, for messages.
 Status check_directory(const AtomicDirectory& directory, bool has_config, const std::string& input) {
   const auto bug = [](Error error) {
     error.kind = ErrorKind::internal;
@@ -70,7 +70,7 @@ Status check_directory(const AtomicDirectory& directory, bool has_config, const 
     if (!has_config && finding.scope != Scope::container) continue;
     if (finding.code == "hf-tokenizer-missing") continue;
     if (finding.scope == Scope::container) return bug(finding);
-    // Keys with a number for each layer can say what a member for all of them, or a pattern, cannot.
+    // Per-layer keys can express what a single member or a pattern in config.json cannot.
     return input_error(
         "convert-reverse",
         fmt::format("would contradict config.json, which cannot say all that the keys say: {}", finding.message),
@@ -93,7 +93,7 @@ Status write_tokenizer(const DirectoryPlan& plan, AtomicDirectory& directory, st
   return {};
 }
 
-// Writes headers and tensors of all shards; fills in what the report says of tensors that are measured.
+// Writes headers and tensors of all shards. Adds measured errors to the report.
 Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threads, Progress& progress) {
   struct Worker {
     std::size_t tensor = ~std::size_t{0};
@@ -124,14 +124,14 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
   return {};
 }
 
-// Everything but the directory's own name.
+// Writes all files; the directory keeps its temporary name.
 Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicDirectory& directory,
                    Progress& progress) {
   std::vector<AtomicOutput> files;
   files.reserve(plan.report.files.size());
   for (const PlannedShard& shard : plan.shards) {
     MU_ASSIGN(AtomicOutput file, directory.create_file(shard.name));
-    file.pause();  // there may be more of them than files may be open
+    file.pause();  // there may be more shards than files may be open
     files.push_back(std::move(file));
   }
   MU_TRY(stream(plan, files, options.threads, progress));

@@ -1,5 +1,5 @@
-// GGUF -> a directory that mlx-lm loads, or with `dequantize` one that transformers opens: planned from header and
-// scales, then streamed, checked, renamed.
+// Converts a GGUF to a directory that mlx-lm loads or, with `dequantize`, one that transformers opens. Plans from
+// headers and scales, then streams, checks and renames.
 #pragma once
 
 #include <functional>
@@ -23,22 +23,21 @@ struct GgufToMlxOptions {
   std::string model_type;  ///< --model-type
   std::string pre;         ///< --pre
   bool no_tokenizer = false;
-  bool raw_names = false;               ///< the tensors alone, under their own names
-  u64 shard_size = default_shard_size;  ///< bytes of tensors in one file, if more than one tensor is in it
+  bool raw_names = false;               ///< write only the tensors, under their GGUF names
+  u64 shard_size = default_shard_size;  ///< limit on tensor bytes per file; a larger tensor gets a file of its own
   OutsideLinks links = OutsideLinks::refuse;
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
-  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  /// Called with the finished report before the outputs get their final names. If it fails, no output appears.
   std::function<Status(const TransferReport&)> deliver;
 };
 
-/// Converts, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left behind
-/// on an error.
+/// Converts the file, or only plans with dry_run. Restarts `progress` with the number of bytes to write. On an error no
+/// output is left behind.
 ///
-/// Errors: everything that verify calls an error in the file; "convert-…", "config-…" and "hf-tok-…"
-/// (docs/findings.md); those of AtomicDirectory; "convert-self-check" if what was written breaks a rule of ours (a
-/// bug).
+/// Errors: everything verify calls an error in the file; "convert-…", "config-…" and "hf-tok-…" (docs/findings.md);
+/// those of AtomicDirectory; "convert-self-check" if the output breaks one of our rules (a bug).
 Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_directory

@@ -14,7 +14,7 @@ std::string DirectoryNames::of_part(const arch::ExpectedTensor& expected, const 
   std::string module(part.module);
   if (part.is_stacked()) module.replace(module.find('#'), 1, std::to_string(number));
   const bool is_complete = expected.row->name.starts_with('@');
-  // Hugging Face's stacks of experts have no suffix.
+  // Hugging Face's expert stacks have no suffix.
   const bool is_stack = style_ == DirectoryStyle::hugging_face && !part.is_stacked() &&
                         part.module.find("experts.") != std::string_view::npos &&
                         part.module.find("shared_expert") == std::string_view::npos;

@@ -1,4 +1,4 @@
-// What the tensors of a directory are called, in either style.
+// Builds the names of a directory's tensors in either style.
 #pragma once
 
 #include <string>
@@ -16,11 +16,12 @@ class DirectoryNames {
   /// `family` must outlive it.
   DirectoryNames(const arch::Family& family, DirectoryStyle style) : family_(&family), style_(style) {}
 
-  /// "model.layers.3."
+  /// Returns a prefix such as "model.layers.3.".
   std::string layer_prefix(u64 layer) const;
-  /// Of the tensor that a part of a row's source is; `number`: of the expert, where each has one.
+  /// Returns the name of the source tensor for one part of a row. `number` is the expert, if each expert has its own
+  /// tensor.
   std::string of_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, u64 number) const;
-  /// The whole name, which in a multimodal class is below that of its language model.
+  /// Returns the full name. In a multimodal class it includes the language model's prefix.
   std::string published(std::string name) const;
 
  private:

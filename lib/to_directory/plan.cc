@@ -61,7 +61,7 @@ class DirectoryPlanner {
     return input_error(std::move(code), std::move(message), {}, {}, options_.input);
   }
 
-  // Whatever verify calls an error in the file is refused, but for what only a loader would miss in raw tensors.
+  // Opens the file and refuses it if verify would report an error. Raw tensors may break rules that only loaders need.
   Status open_input() {
     MU_ASSIGN(plan_.set, gguf::open_set(options_.input, options_.links));
     for (const gguf::SetFile& file : plan_.set.files) {
@@ -93,7 +93,7 @@ class DirectoryPlanner {
     config_options.model_type = options_.model_type;
     MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
     const FindingLog rules = gguf_structure_rules(plan_.set, TokenTexts::read, options_.threads);
-    const Findings of_loader = gguf_loader_rules(plan_.set).findings();  // before tensors are taken apart
+    const Findings of_loader = gguf_loader_rules(plan_.set).findings();  // before fused tensors are split
     if (take_fused_apart(plan_.set)) {
       index_ = std::make_unique<gguf::Index>(plan_.set.files.front().document);
       plan_.catalog = gguf_catalog(plan_.set);
@@ -101,12 +101,12 @@ class DirectoryPlanner {
     MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
     const Findings findings = rules.findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
-    // Plain directories have the published names, which both readers know for most families; packed ones only mlx-lm
-    // reads.
+    // Plain directories use the published names, which both readers know for most families. Only mlx-lm reads packed
+    // ones.
     const bool is_for_mlx = will_be_packed() || config_.family->config.only_mlx_names;
     const DirectoryStyle style = is_for_mlx ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
     MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, plan_.set, *index_, plan_.catalog, style));
-    // What the mapping has not named: a directory of it would be as wrong.
+    // Reported last, since the mapping has better messages. A directory made from such a file would be just as wrong.
     if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, options_.input));
     is_mlx_ = style == DirectoryStyle::mlx;
     plan_.report.model_type = config_.model_type;
@@ -122,9 +122,9 @@ class DirectoryPlanner {
                        [](const CatalogTensor& tensor) { return type_info(*tensor.type).is_quantized; });
   }
 
-  // A module and what it takes in a file.
+  // The tensors of one module, and their size.
   struct Parts {
-    std::vector<safetensors::OutTensor> tensors;  // one, or with scales (and biases) two or three
+    std::vector<safetensors::OutTensor> tensors;  // one, or two or three with scales (and biases)
     u64 bytes = 0;
   };
 
@@ -189,7 +189,7 @@ class DirectoryPlanner {
       StreamTensor& stream = plan_.stream[i];
       stream.file = plan_.shards.size();
       stream.rows = tensor.rows();
-      // Elements that change places are read from as many rows as possible at once.
+      // With `by_element`, reads as many rows as possible at once.
       if (tensor.by_element) stream.chunk_rows = rows_at_once(tensor);
       stream.is_measured = !plan_.forms[i].exact;
       const EncodedSizes row = encoded_sizes(tensor, plan_.forms[i]);
@@ -292,8 +292,8 @@ class DirectoryPlanner {
     remark_float32();
   }
 
-  // One F32 tensor makes all activations F32, and so do BF16 and F16 together. Plain directories of F32 alone were
-  // asked for, or are what the file has.
+  // A single F32 tensor makes all activations F32, as does a mix of BF16 and F16. All-F32 plain directories are not
+  // remarked on: they were asked for, or the file is F32.
   void remark_float32() {
     const auto count = [&](TensorType type) {
       return std::count_if(plan_.forms.begin(), plan_.forms.end(),
@@ -352,7 +352,7 @@ bool is_name_of_ours(std::string_view name) {
                                                "chat_template.jinja",
                                                "README.md"};
   if (std::find(std::begin(names), std::end(names), name) != std::end(names)) return true;
-  // "model-00001-of-00003.safetensors"
+  // Sharded names such as "model-00001-of-00003.safetensors".
   constexpr std::string_view pattern = "model-#####-of-#####.safetensors";
   return name.size() == pattern.size() &&
          std::equal(name.begin(), name.end(), pattern.begin(),

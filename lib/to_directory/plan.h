@@ -1,5 +1,5 @@
-// The plan of a GGUF -> directory conversion: every file with its header, every tensor with its form and place. Made
-// before a byte of the output is written; everything that can be refused is refused here.
+// The plan of a GGUF -> directory conversion: every file with its header, every tensor with its form and offset. It is
+// made before any output is written, and everything that can be refused is refused here.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 namespace modelutils::to_directory {
 
 struct PlannedShard {
-  std::string name;  ///< "model.safetensors", "model-00001-of-00003.safetensors"
+  std::string name;  ///< "model.safetensors" or "model-00001-of-00003.safetensors"
   safetensors::OutLayout layout;
 };
 
@@ -32,11 +32,11 @@ struct DirectoryPlan {
   gguf::SplitSet set;
   Catalog catalog;
   DirectoryMap map;
-  std::vector<DirectoryForm> forms;  ///< one for each tensor of the map
-  std::vector<StreamTensor> stream;  ///< the same: weight, scales, biases
+  std::vector<DirectoryForm> forms;  ///< one per tensor of the map
+  std::vector<StreamTensor> stream;  ///< one per tensor of the map, with parts weight, scales, biases
   std::vector<PlannedShard> shards;
-  std::vector<std::pair<std::string, std::string>> side_files;  ///< name and content of the others
-  std::optional<tokenizer::RebuiltTokenizer> tokenizer;         ///< whose files are written piece by piece
+  std::vector<std::pair<std::string, std::string>> side_files;  ///< names and contents of other files
+  std::optional<tokenizer::RebuiltTokenizer> tokenizer;         ///< its files are written piece by piece
   TransferReport report;
 
   u64 total_bytes() const;
@@ -44,7 +44,7 @@ struct DirectoryPlan {
 
 Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options);
 
-/// Is it a name of a file that gguf2mlx writes?
+/// True if gguf2mlx writes files of this name.
 bool is_name_of_ours(std::string_view name);
 
 }  // namespace modelutils::to_directory

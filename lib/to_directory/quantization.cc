@@ -12,7 +12,7 @@ hf::ConfigMembers params_members(const mlx::Params& params) {
   return {{"group_size", params.group_size}, {"bits", params.bits}, {"mode", mlx::mode_name(params.mode)}};
 }
 
-// The type of most values that are not packed, or else of the scales.
+// Returns the type of most plain values, or of most scales if all tensors are packed.
 TensorType usual_type(const DirectoryMap& map, const std::vector<DirectoryForm>& forms) {
   std::map<TensorType, u64> plain;
   std::map<TensorType, u64> scales;

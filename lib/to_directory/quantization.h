@@ -1,4 +1,4 @@
-// What config.json says of the forms of a directory's tensors.
+// Derives config.json's `quantization` and `torch_dtype` from the forms of a directory's tensors.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,11 @@
 
 namespace modelutils::to_directory {
 
-/// `quantization`: the parameters of most weights, and every module that departs from them; nothing if none is packed.
+/// Returns the members of `quantization`: the parameters of most weights, and each module that differs. Returns nullopt
+/// if no tensor is packed.
 std::optional<hf::ConfigMembers> quantization_members(const DirectoryMap& map, const std::vector<DirectoryForm>& forms);
 
-/// `torch_dtype`: the type of most values that are not packed, or else of the scales.
+/// Returns `torch_dtype`: the type of most plain values, or of most scales if all tensors are packed.
 std::string_view torch_dtype(const DirectoryMap& map, const std::vector<DirectoryForm>& forms);
 
 }  // namespace modelutils::to_directory

@@ -77,7 +77,7 @@ Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& ou
       multiply(source, first, count, out);
       continue;
     }
-    // One part at a time: they may differ in type.
+    // Decode per source: the parts may differ in type.
     const u64 columns = tensor_.unit;
     const u64 row_size = *row_bytes(*source.tensor->type, columns);
     bytes_.resize(count * row_size);
@@ -98,7 +98,7 @@ Status DirectoryReader::read_values(u64 first, u64 count, std::vector<float>& ou
   return {};
 }
 
-// The units that come from this source, by their factors.
+// Multiplies the units that come from `source` by their factors.
 void DirectoryReader::multiply(const Source& source, u64 first, u64 count, std::span<float> out) const {
   const RecipePart& part = source.units.part();
   if (part.factors.empty()) return;
@@ -110,7 +110,7 @@ void DirectoryReader::multiply(const Source& source, u64 first, u64 count, std::
   }
 }
 
-// The rows of the source that the elements are in, cut down to the blocks that hold them.
+// Reads the source rows that contain the elements, restricted to the blocks that hold them.
 Status DirectoryReader::read_elements(const Source& source, u64 first, u64 count, std::span<float> out) {
   const u64 columns = source.tensor->ne.front();
   u64 low_row = no_unit;

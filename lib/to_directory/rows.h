@@ -1,4 +1,4 @@
-// Reading what a directory's tensor is made of: rows of GGUF tensors as stored, and values.
+// Reads the source of a directory's tensor from a GGUF: rows as stored, or values.
 #pragma once
 
 #include <optional>
@@ -10,23 +10,23 @@
 
 namespace modelutils {
 
-/// For one thread; buffers are kept between calls.
+/// Used by one thread; reuses its buffers between calls.
 class DirectoryReader {
  public:
   DirectoryReader(const Catalog& catalog, const DirectoryTensor& tensor);
 
-  /// The type that all parts have; nothing if they differ, or there are none.
+  /// The type of all parts, or nullopt if they differ or there are none.
   std::optional<TensorType> type() const { return type_; }
 
-  /// Rows [first, first + count) as stored, one after another. Precondition: type(), units are rows, and `out` has
-  /// their bytes.
+  /// Reads rows [first, first + count) as stored, contiguously. Precondition: type() has a value, units are rows, and
+  /// `out` has the size of the rows. Errors: those of reading.
   Status read_rows(u64 first, u64 count, MutableBytes out);
 
-  /// The values of units [first, first + count), what was done to them undone. Of large tensors whose elements change
-  /// places a range is best made of many whole rows of the shape. Errors: reading, "tensor-no-decoder".
+  /// Reads the values of units [first, first + count), with the family's operation undone. For large tensors with
+  /// `by_element`, request many whole rows of the shape at once. Errors: those of reading, "tensor-no-decoder".
   Status read_values(u64 first, u64 count, std::vector<float>& out);
 
-  /// What the last read_values() lost, since values are float32: something of F64 alone.
+  /// The error of converting the last read_values() to float32; non-zero only for F64.
   struct Rounding {
     double squared_error = 0;
     double max_abs = 0;
@@ -53,8 +53,8 @@ class DirectoryReader {
   std::vector<float> strip_;
 };
 
-/// How many rows of the shape to read at once of a tensor whose elements change places: about a million elements, but
-/// enough rows that the source's blocks, which are decoded for them, are used.
+/// Returns how many rows to read at once from a tensor with `by_element`: about a million elements, but enough rows
+/// that most of each decoded source block is used.
 u64 rows_at_once(const DirectoryTensor& tensor);
 
 }  // namespace modelutils

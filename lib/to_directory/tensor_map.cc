@@ -28,7 +28,7 @@ namespace {
 constexpr std::string_view output_name = "output.weight";
 constexpr std::string_view embedding_name = "token_embd.weight";
 
-// Of a stored shape "[mlx] I,Kc,1 | I,1,Kc" the axes that hold here; empty if none do.
+// Returns the axes that apply from a stored shape like "[mlx] I,Kc,1 | I,1,Kc", or an empty view if none do.
 std::string_view stored_axes(std::string_view stored, const arch::Sizes& sizes, u64 layer) {
   std::string_view axes;
   arch::for_each_name(stored, [&](std::string_view text) {
@@ -44,7 +44,7 @@ std::string_view stored_axes(std::string_view stored, const arch::Sizes& sizes, 
   return axes;
 }
 
-// A view of rows of `columns` elements as one of elements.
+// Converts a view of rows with `columns` elements to a view of elements.
 arch::RowView elements_of(arch::RowView view, u64 columns) {
   view.base *= columns;
   view.source_rows *= columns;
@@ -94,14 +94,15 @@ class Reverser {
     return found == by_name_.end() ? nullptr : &catalog_.tensors[found->second];
   }
 
-  // What the keys do not say: whose names are wanted, which layers have what, how many tokens there are.
+  // Sets sizes that the keys do not contain: naming style, the tensors present in each layer, vocabulary size.
   void complete_sizes() {
     arch::Sizes& sizes = result_.sizes;
     const bool is_mlx = style_ == DirectoryStyle::mlx;
     sizes.set("mlx", is_mlx ? 1 : 0);
     sizes.set("hf", is_mlx ? 0 : 1);
     sizes.set("traditional", 0);
-    sizes.set("back", 1);  // rows that only files of others have hold in this direction alone
+    sizes.set("back", 1);  // enables sources for tensors that only third-party GGUFs have; only this direction needs
+                           // them
     const CatalogTensor* embedding = find(embedding_name);
     if (sizes.get(arch::symbol::vocabulary) == 0 && embedding != nullptr && embedding->ne.size() == 2) {
       sizes.set(arch::symbol::vocabulary, embedding->ne[1]);
@@ -113,7 +114,7 @@ class Reverser {
     });
   }
 
-  // Some loaders insist on a head, so tied models carry a copy of the embedding.
+  // Leaves out an output.weight that repeats the embedding; some loaders require it even in tied models.
   Status drop_tied_head() {
     const auto head = by_name_.find(std::string(output_name));
     result_.sizes.set("head", head != by_name_.end() ? 1 : 0);
@@ -167,7 +168,7 @@ class Reverser {
     return check_rows(expected, index, first);
   }
 
-  // A tensor in which the rows of several tensors take turns, expert by expert.
+  // True if the tensor interleaves the rows of several tensors expert by expert.
   static bool is_by_expert(const arch::SourceAlternative& alternative) {
     return alternative.parts.front().view.find('#') != std::string_view::npos;
   }
@@ -194,7 +195,8 @@ class Reverser {
     return {};
   }
 
-  // The first alternative that holds; where Hugging Face's names are wanted, of those that are not MLX's own.
+  // Returns the first alternative whose condition holds. For Hugging Face names, prefers alternatives that are not
+  // MLX's own.
   const arch::SourceAlternative* choose(const arch::Tensor& row, u64 layer) const {
     const arch::SourceAlternative* first = nullptr;
     for (const arch::SourceAlternative& alternative : names_.alternatives(row)) {
@@ -205,7 +207,7 @@ class Reverser {
     return first;
   }
 
-  // Adds what one part (of one expert) takes from tensor `index`, from its unit `first` on, which it advances.
+  // Adds the units that one part (of one expert) takes from tensor `index`, starting at unit `first`. Advances `first`.
   Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone, u64 number,
                   u64 copies, std::size_t index, u64& first) {
     const CatalogTensor& tensor = catalog_.tensors[index];
@@ -219,7 +221,7 @@ class Reverser {
     units_of_[index] = by_element ? all : all / tensor.ne.front();
     std::optional<arch::RowView> view = arch::whole_view(units_of_[index] / copies);
     if (has_view) view = arch::resolve_view(part.view, result_.sizes, expected.layer);
-    if (!has_view && !is_alone) {  // where each ends no size says
+    if (!has_view && !is_alone) {  // no size says where each part ends
       return fail("convert-reverse", at_tensor(expected.name),
                   "is made of several tensors, and cannot be taken apart again");
     }
@@ -232,7 +234,7 @@ class Reverser {
     const auto [at, is_new] = places_.try_emplace(made.name, result_.tensors.size());
     if (is_new) result_.tensors.push_back(std::move(made));
     DirectoryTensor& target = result_.tensors[at->second];
-    if (target.by_element && !by_element) {  // the other half of a tensor whose elements change places
+    if (target.by_element && !by_element) {  // the other part of this tensor is by element
       by_element = true;
       units_of_[index] = all;
       *view = elements_of(*view, tensor.ne.front());
@@ -252,7 +254,8 @@ class Reverser {
     return {};
   }
 
-  // Where the view moves whole runs of columns, made of whole blocks, these stay as they are stored.
+  // If the view moves whole runs of columns that consist of whole blocks, keeps the runs as stored instead of picking
+  // elements.
   static bool take_pieces(const CatalogTensor& tensor, DirectoryTensor& made, arch::RowView& view) {
     const u64 block = type_info(*tensor.type).block_elements;
     const u64 length = view.axes.back().count;
@@ -267,14 +270,14 @@ class Reverser {
     return true;
   }
 
-  // The tensor of the directory that a part goes into, without parts. `ne` is that of one expert.
+  // Creates the directory tensor that a part goes into, still without parts. `ne` is the shape of one expert.
   Result<DirectoryTensor> start_tensor(const arch::ExpectedTensor& expected, const arch::SourcePart& part,
                                        bool has_view, u64 number, const std::vector<u64>& ne) const {
     DirectoryTensor made;
     made.name = source_names_.of_part(expected, part, number);
     const arch::Tensor& row = *expected.row;
     const bool is_weight = expected.side == arch::Side::weight;
-    // The bias of a vector has the vector's shape.
+    // A vector's bias has the vector's shape.
     const bool is_like_weight = is_weight || arch::dimensions_of(row.ne).size() == 1;
     const std::string_view stored = is_like_weight ? stored_axes(row.stored, result_.sizes, expected.layer) : "";
     if (!stored.empty()) {
@@ -305,7 +308,7 @@ class Reverser {
     return made;
   }
 
-  // Keys that hold a number of each layer were tensors of one number.
+  // Turns keys with one number per layer back into tensors of one element.
   Status place_numbers() {
     for (const auto& group : family_.layer_tensors) {
       for (const arch::Tensor& row : group) {
@@ -333,7 +336,7 @@ class Reverser {
     return {};
   }
 
-  // Layers behind the last one are of no use to either reader.
+  // Leaves out layers past the last one, which neither reader uses.
   void leave_out_prediction() {
     const u64 layers = result_.sizes.get(arch::symbol::layers);
     for (std::size_t i = 0; i < used_.size(); ++i) {
@@ -347,8 +350,7 @@ class Reverser {
     }
   }
 
-  // "X.scale" multiplies the values of "X.weight"; "X.input_scale" says how a runtime may round what they are
-  // multiplied with.
+  // "X.scale" multiplies the values of "X.weight". "X.input_scale" only says how a runtime may round activations.
   Status place_scales() {
     constexpr std::string_view scale_suffix = ".scale", input_suffix = ".input_scale";
     for (std::size_t i = 0; i < used_.size(); ++i) {
@@ -391,7 +393,7 @@ class Reverser {
                             verb(count, "has", "have"), family_.gguf, list));
   }
 
-  // Each unit of each tensor comes from one place.
+  // Checks that the sources of each tensor add up to its units.
   Status check_cover() const {
     for (const DirectoryTensor& tensor : result_.tensors) {
       u64 units = tensor.values.size();
@@ -415,8 +417,8 @@ class Reverser {
   const DirectoryNames source_names_;
   std::unordered_map<std::string, std::size_t> by_name_;
   std::vector<bool> used_;
-  std::unordered_map<std::size_t, u64> units_of_;        // of a tensor of the catalog, as its parts count them
-  std::unordered_map<std::string, std::size_t> places_;  // name in the directory -> index into the result
+  std::unordered_map<std::size_t, u64> units_of_;        // unit count of a catalog tensor, in its parts' units
+  std::unordered_map<std::string, std::size_t> places_;  // directory name -> index into result_.tensors
   DirectoryMap result_;
 };
 
@@ -438,7 +440,8 @@ DirectoryMap map_raw(const Catalog& catalog) {
     DirectoryTensor made;
     made.name = tensor.name;
     made.ne = tensor.ne;
-    made.unit = tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // an empty one has no rows of one
+    made.unit = tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // avoids rows of 0 elements for empty
+                                                                              // tensors
     made.parts.push_back({i, arch::whole_view(made.units()), arch::whole_view(made.units())});
     map.tensors.push_back(std::move(made));
   }

@@ -1,5 +1,5 @@
-// Which rows of a GGUF's tensors make each tensor of a Hugging Face or MLX directory: the rows of lib/arch read
-// backwards. Decided from the header alone.
+// Maps a GGUF's tensors to the tensors of a Hugging Face or MLX directory, by inverting the rows of lib/arch. Only
+// reads the header.
 #pragma once
 
 #include <algorithm>
@@ -18,47 +18,46 @@
 
 namespace modelutils {
 
-/// Whose names and layouts a directory has.
+/// The naming and layout convention of a directory.
 enum class DirectoryStyle : u8 {
-  mlx,           ///< as mlx-lm saves it: experts in stacks, latent attention split
-  hugging_face,  ///< as the model was published: one matrix for each expert
+  mlx,           ///< as mlx-lm saves it: stacked experts, split latent attention
+  hugging_face,  ///< as the model was published: one matrix per expert
 };
 
-/// One tensor of a directory, as unquantised. Small ones, and those whose elements change places, are taken apart and
-/// put together by single elements; there are no parts where it is a number of a key.
+/// A tensor of a directory before quantisation. Small tensors and tensors with reordered elements are assembled element
+/// by element. Has no parts if its value comes from a key.
 struct DirectoryTensor : TensorRecipe {
-  bool by_element = false;    ///< units are elements, not rows
-  bool may_quantize = false;  ///< a matrix of a module that MLX can hold quantised
+  bool by_element = false;    ///< units are elements instead of rows
+  bool may_quantize = false;  ///< a module's matrix, which MLX can store quantised
 
-  /// In safetensors' order.
+  /// The shape in safetensors order.
   std::vector<u64> shape() const { return reversed(ne); }
-  /// What is read and written at once: elements that lie side by side, of whole units.
+  /// Elements read and written as one row: adjacent ones that form whole units.
   u64 row_elements() const { return by_element && !ne.empty() ? std::max<u64>(ne.front(), 1) : unit; }
   u64 rows() const { return elements() / row_elements(); }
   u64 units_of_row() const { return row_elements() / unit; }
-  /// "model.layers.0.mlp.up_proj" of "….weight".
+  /// The name without ".weight", such as "model.layers.0.mlp.up_proj".
   std::string module() const;
 };
 
 struct DirectoryMap {
   arch::Sizes sizes;
   std::vector<DirectoryTensor> tensors;  ///< in the order of the family's rows, layer by layer
-  std::vector<LeftOut> left_out;         ///< tensors that become none
+  std::vector<LeftOut> left_out;         ///< tensors that are not written
 };
 
-/// Is the output head the embedding: is there no output.weight, or one with the same bytes, which loaders insist on?
-/// Errors: reading.
+/// True if the output head is the embedding: there is no output.weight, or it has the same bytes (some loaders require
+/// the copy). Errors: those of reading.
 Result<bool> is_tied(const Catalog& catalog);
 
-/// Maps every tensor of a GGUF. `sizes` are those of its keys (HfConfig::sizes): tensors of layers behind the last one,
-/// which predict further tokens, are left out. `catalog` is gguf_catalog(set), `index` that of its first file; the
-/// sizes and shapes were checked by the rules. Errors: "convert-unmapped" (tensors without a row), "convert-missing",
-/// "convert-shape" (rows that do not make up the tensor that they should), "convert-reverse" (the family's layout
-/// cannot be undone).
+/// Maps every tensor of a GGUF. `sizes` come from its keys (HfConfig::sizes); layers past the last one, which predict
+/// further tokens, are left out. `catalog` is gguf_catalog(set) and `index` belongs to its first file; the rules have
+/// checked sizes and shapes. Errors: "convert-unmapped" (tensors without a row), "convert-missing", "convert-shape"
+/// (rows that do not add up to their tensor), "convert-reverse" (the family's layout cannot be inverted).
 Result<DirectoryMap> map_to_directory(const arch::Family& family, arch::Sizes sizes, const gguf::SplitSet& set,
                                       const gguf::Index& index, const Catalog& catalog, DirectoryStyle style);
 
-/// Every tensor under its own name, as it is: for models whose layout nobody knows.
+/// Keeps every tensor under its own name and shape, for models with an unknown layout.
 DirectoryMap map_raw(const Catalog& catalog);
 
 }  // namespace modelutils
