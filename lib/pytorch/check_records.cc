@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 piece_bytes = u64{1} << 20;
 
-// Bytes of a stored record that were not read yet; `first_piece` is the number of its first piece of all.
+// Unread bytes of a stored record. Pieces are numbered across all gaps; `first_piece` is the gap's first.
 struct Gap {
   u64 offset;
   u64 bytes;
@@ -66,7 +66,7 @@ Status check_record(const ByteSource& source, const ZipRecord& record, const Rea
   const auto range = read.ranges().find(record.data_offset);
   const bool is_known = !record.is_deflated && range != read.ranges().end() &&
                         range->second.end == record.data_offset + record.stored_bytes;
-  if (!is_known) return check_crc(source, record);  // deflated, empty, or shares bytes with another record
+  if (!is_known) return check_crc(source, record);  // deflated, empty, or it shares bytes with another record
   if (range->second.crc32 == record.crc32) return {};
   return tl::make_unexpected(wrong_crc(record, range->second.crc32));
 }
@@ -80,7 +80,7 @@ Result<FindingLog> check_records(const ByteSource& source, const Document& docum
   std::map<u64, Error> wrong;
   MU_TRY(parallel_for(document.records.size(), threads, [&](u64 item, unsigned) -> Status {
     const ZipRecord& record = document.records[item];
-    if (inflates_too_far(record)) return {};  // refused when the document was read, if anything uses it
+    if (inflates_too_far(record)) return {};  // an error of parse() already, if anything uses the record
     Status checked = check_record(source, record, read);
     if (checked || checked.error().code.starts_with("io-")) return checked;
     const std::lock_guard lock(mutex);

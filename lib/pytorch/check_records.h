@@ -1,4 +1,4 @@
-// Do the records of a checkpoint have the checksums that the archive says?
+// Compares the records of a checkpoint with their CRC-32 in the archive.
 #pragma once
 
 #include "base/byte_source.h"
@@ -8,8 +8,8 @@
 
 namespace modelutils::pytorch {
 
-/// Reads of every record what `read` does not have yet. Findings "pt-zip-crc", "pt-zip-deflate", by record. The legacy
-/// form has no checksums. Errors: those of reading.
+/// Checks every record, reading only the parts that `read` does not cover yet. Findings, by record: "pt-zip-crc",
+/// "pt-zip-deflate". Checkpoints in the legacy form have no checksums. Fails only if reading fails.
 Result<FindingLog> check_records(const ByteSource& source, const Document& document, ReadChecksums& read,
                                  unsigned threads);
 

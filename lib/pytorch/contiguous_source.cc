@@ -21,7 +21,7 @@ ContiguousSource::ContiguousSource(std::shared_ptr<ByteSource> file, const Docum
     } else if (tensor.is_contiguous && !storage.deflated) {
       offsets_.push_back(storage.offset + tensor.offset);
     } else {
-      // The sum fits: the document's tensors ask for a bounded multiple of the file (resolve.cc).
+      // Cannot overflow: resolve.cc limits the sum of all tensors to a multiple of the file's size.
       offsets_.push_back(end_);
       gathered_.push_back({end_, tensor, storage.deflated ? 0 : storage.offset, sources[tensor.storage]});
       end_ += tensor.bytes;
@@ -45,16 +45,16 @@ Result<std::size_t> ContiguousSource::read_some(u64 offset, MutableBytes out) co
 
 namespace {
 
-/// Elements farther apart than this are read one by one, the others with what lies between them.
+/// Elements farther apart are read one by one; closer ones together with the bytes between them.
 constexpr u64 near_bytes = 4096;
 constexpr u64 window_bytes = 256 * 1024;
 
-/// Reads elements of a storage that lie at equal distances.
+/// Reads elements at equal distances in a storage.
 class RunReader {
  public:
   RunReader(const ByteSource& storage, u64 base, u64 width) : storage_(storage), base_(base), width_(width) {}
 
-  /// Calls take(i, bytes of the element) for the elements at index + i * stride, i = 0 … count - 1.
+  /// Calls take(i, element's bytes) for the elements at index + i * stride, i = 0 … count - 1.
   template <typename Take>
   Status read(u64 index, u64 stride, u64 count, Take take) {
     const u64 most = stride * width_ > near_bytes ? 1 : window_bytes / (std::max<u64>(stride, 1) * width_);
@@ -75,7 +75,7 @@ class RunReader {
   std::vector<std::byte> window_;
 };
 
-/// Index in the storage of the first element of row `row`, counted through all outer dimensions.
+/// Returns the storage index of the first element of row `row`; rows are numbered across all outer dimensions.
 u64 row_index(const Tensor& tensor, u64 row) {
   u64 index = 0;
   for (std::size_t i = tensor.shape.size(); i-- > 1;) {
@@ -87,24 +87,24 @@ u64 row_index(const Tensor& tensor, u64 row) {
 
 }  // namespace
 
-/// Fills `out` with the tensor's bytes from `offset` on, which may lie inside an element.
+/// Fills `out` with the tensor's bytes starting at `offset`, which may be inside an element.
 Status ContiguousSource::gather(const Gathered& from, u64 offset, MutableBytes out) const {
   const Tensor& tensor = from.tensor;
   const u64 base = from.storage_offset + tensor.offset;
   if (tensor.is_contiguous) return from.storage->read_exact(base + offset, out);
   const u64 width = tensor.element_bytes();
-  const std::size_t dims = tensor.shape.size();  // at least 1: a tensor without dimensions is contiguous
+  const std::size_t dims = tensor.shape.size();  // at least 1: a scalar is contiguous
   const u64 row = tensor.shape[dims - 1], stride = tensor.strides[dims - 1];
   RunReader reader(*from.storage, base, width);
   const auto place = [&](u64 element, const std::byte* bytes) {
-    const u64 at = element * width;  // in the tensor
+    const u64 at = element * width;  // offset in the tensor
     const u64 begin = std::max(at, offset), end = std::min(at + width, offset + out.size());
     std::memcpy(out.data() + (begin - offset), bytes + (begin - at), end - begin);
   };
   const u64 last = (offset + out.size() - 1) / width;
   for (u64 element = offset / width; element <= last;) {
     const u64 column = element % row;
-    // Whole rows of a matrix that is stored by columns: column by column, a run of all these rows at a time.
+    // Whole rows of a column-major matrix: read column by column, so that each read covers all of these rows.
     const u64 rows_left = dims < 2 ? 1 : tensor.shape[dims - 2] - element / row % tensor.shape[dims - 2];
     const u64 rows = std::min(rows_left, (last + 1 - element) / row);
     if (column == 0 && rows > 1 && tensor.strides[dims - 2] < stride) {

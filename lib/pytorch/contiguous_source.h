@@ -1,5 +1,4 @@
-// The values of a checkpoint's tensors as if each lay in one run, as every other format has them: what works on a
-// catalog of tensors works on checkpoints.
+// Presents the tensors of a checkpoint as contiguous, row-major data, as all other formats store them.
 #pragma once
 
 #include <memory>
@@ -12,40 +11,38 @@
 
 namespace modelutils::pytorch {
 
-/// The bytes of the file, and behind them, at offsets of their own, the elements of each tensor that is not one run of
-/// the file: gathered by stride, inflated. Offsets in the file are those of the file. Safe to read from several
-/// threads.
+/// The bytes of the file, followed by the elements of each tensor that is not contiguous in the file, gathered or
+/// inflated on demand. Offsets below the file's size are offsets in the file. Reading is thread-safe.
 class ContiguousSource : public ByteSource {
  public:
   ContiguousSource(std::shared_ptr<ByteSource> file, const Document& document);
 
-  /// Where the values of `document.tensors[i]` begin.
+  /// Offset of the data of `document.tensors[i]`.
   u64 offset_of(std::size_t tensor) const { return offsets_[tensor]; }
 
-  /// The checkpoint itself: the first bytes of this source.
+  /// The checkpoint file itself, which is the beginning of this source.
   const ByteSource& file() const { return *file_; }
 
-  /// From now on, keeps the checksums of what is read of the file itself (pytorch/check_records.h). Not while others
-  /// read.
+  /// From now on, records the checksums of bytes read from the file (pytorch/check_records.h). Not thread-safe.
   void keep_checksums() { checksums_ = std::make_unique<ReadChecksums>(); }
-  /// Those that were kept, none if none were asked for; no more are. Not while others read.
+  /// Returns the recorded checksums (empty if keep_checksums() was not called) and stops recording. Not thread-safe.
   std::unique_ptr<ReadChecksums> take_checksums() {
     return checksums_ ? std::move(checksums_) : std::make_unique<ReadChecksums>();
   }
 
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
-  /// File and gathered tensors together.
+  /// Size of the file plus the gathered tensors.
   std::optional<u64> size() const override { return end_; }
   const std::string& name() const override { return file_->name(); }
   const RandomAccessFile* as_file() const override { return file_->as_file(); }
 
  private:
-  /// A tensor that is not in the file as it is.
+  /// A tensor that is not contiguous in the file.
   struct Gathered {
-    u64 begin = 0;  // here
+    u64 begin = 0;  // offset in this source
     Tensor tensor;
     u64 storage_offset = 0;
-    const ByteSource* storage = nullptr;  // of the storage's bytes
+    const ByteSource* storage = nullptr;  // the source that holds the storage
   };
   Status gather(const Gathered& from, u64 offset, MutableBytes out) const;
 
@@ -54,7 +51,7 @@ class ContiguousSource : public ByteSource {
   u64 file_size_;
   u64 end_;
   std::vector<u64> offsets_;
-  std::vector<Gathered> gathered_;  // by `begin`
+  std::vector<Gathered> gathered_;  // ascending by `begin`
   std::vector<std::unique_ptr<InflatedSource>> inflated_;
 };
 

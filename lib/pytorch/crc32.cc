@@ -23,7 +23,7 @@ namespace modelutils::pytorch {
 namespace {
 
 u32 zlib_crc32(u32 crc, const std::byte* bytes, std::size_t size) {
-  constexpr std::size_t most = std::size_t{1} << 30;  // zlib counts in 32 bits
+  constexpr std::size_t most = std::size_t{1} << 30;  // zlib takes sizes of 32 bits
   uLong result = crc;
   while (size > 0) {
     const std::size_t piece = std::min(size, most);
@@ -36,11 +36,13 @@ u32 zlib_crc32(u32 crc, const std::byte* bytes, std::size_t size) {
 
 #if defined(MU_HAS_PRODUCT)
 
-// A message is a polynomial over GF(2), and what is far in front counts as its remainder times a power of x: so 16
-// bytes are taken D bits further by two products with constants, until 16 bytes are left that have the remainder of all
-// (V. Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ", 2009). Bits are reflected.
+// CRC-32 by folding: a message is a polynomial over GF(2), and a block D bits before the end counts as its remainder
+// times x^D. So two multiplications by constants move 16 bytes D bits ahead, until only 16 bytes remain, which have the
+// same remainder as the whole message (V. Gopal et al., "Fast CRC computation for generic polynomials using PCLMULQDQ",
+// 2009). Bits are reflected.
 //
-// x^n modulo the polynomial; a product of reflected numbers is one bit short, which the constant makes up for.
+// power_of_x() returns x^n modulo the polynomial, shifted by one bit, because a product of reflected numbers is one bit
+// short.
 constexpr u64 power_of_x(unsigned n) {
   u64 value = u64{1} << 31;
   for (; n > 0; --n) value = (value >> 1) ^ ((value & 1) != 0 ? u64{0xEDB88320} : 0);
@@ -48,7 +50,7 @@ constexpr u64 power_of_x(unsigned n) {
 }
 
 struct Step {
-  long long near, far;  // of the later and of the earlier half of 16 bytes
+  long long near, far;  // factors for the later and the earlier half of 16 bytes
 };
 constexpr Step step_over(unsigned bits) {
   return {static_cast<long long>(power_of_x(bits - 32)), static_cast<long long>(power_of_x(bits + 32))};
@@ -101,7 +103,7 @@ MU_FOLDS inline uint64x2_t exclusive_or(uint64x2_t a, uint64x2_t b) {
 
 #endif
 
-// `size` is at least 64 and a multiple of 16.
+// `size` must be a multiple of 16 and at least 64.
 [[MU_PRODUCT]] u32 folding_crc32(u32 crc, const std::byte* at, std::size_t size) {
   constexpr Step over64 = step_over(8 * 64), over16 = step_over(8 * 16);
   const auto by64 = sixteen(over64), by16 = sixteen(over16);
@@ -117,7 +119,7 @@ MU_FOLDS inline uint64x2_t exclusive_or(uint64x2_t a, uint64x2_t b) {
   for (; size >= 16; at += 16, size -= 16) a = folded(a, by16, load16(at));
   std::array<std::byte, 16> left;
   store16(left.data(), a);
-  return zlib_crc32(~u32{0}, left.data(), left.size());  // from a register of zeros
+  return zlib_crc32(~u32{0}, left.data(), left.size());  // continues from a register of zeros
 }
 
 #if defined(__x86_64__)
@@ -133,7 +135,7 @@ MU_FOLDS inline __m256i folded(__m256i front, __m256i step, __m256i onto) {
   return _mm256_xor_si256(_mm256_xor_si256(far, near), onto);
 }
 
-// Twice as wide; `size` is at least 128 and a multiple of it.
+// The same, 32 bytes at a time. `size` must be a multiple of 128 and at least 128.
 [[gnu::target("vpclmulqdq,avx2,pclmul")]] u32 folding_crc32_by_32(u32 crc, const std::byte* at, std::size_t size) {
   constexpr Step over128 = step_over(8 * 128);
   const __m256i step = _mm256_set_epi64x(over128.near, over128.far, over128.near, over128.far);
@@ -180,7 +182,7 @@ CarrylessProduct best_carryless_product() {
 }
 
 u32 crc32_of(u32 crc, Bytes bytes, [[maybe_unused]] CarrylessProduct product) {
-  [[maybe_unused]] constexpr std::size_t fewest = 256;  // below, zlib is as fast
+  [[maybe_unused]] constexpr std::size_t fewest = 256;  // zlib is as fast for smaller sizes
 #if defined(__x86_64__)
   if (product == CarrylessProduct::of_32_bytes && bytes.size() >= fewest) {
     const std::size_t whole = bytes.size() / 128 * 128;

@@ -39,7 +39,7 @@ constexpr Row rows[] = {
     {"torch.nn.parameter", "Parameter", GlobalRole::parameter},
 };
 
-/// Elements of tensors: torch's dtype (with its older name) and the storage class that has them.
+/// An element type: torch's dtype, its older alias, and the matching storage class.
 struct Element {
   std::string_view dtype;
   std::string_view alias;

@@ -1,5 +1,5 @@
-// The closed list of names that a checkpoint's pickle may ask for: what makes tensors, and plain data. Everything else
-// is a finding. Source: docs/formats/pytorch.md, "The pickle".
+// The names that a checkpoint's pickle may import: constructors of tensors, and plain data types. Any other name is a
+// finding. Source: docs/formats/pytorch.md, "The pickle".
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@ namespace modelutils::pytorch {
 enum class GlobalRole : u8 {
   ordered_dict,
   counter,
-  encode,  ///< _codecs.encode: bytes as protocol 2 writes them
+  encode,  ///< _codecs.encode, which protocol 2 uses to write bytes
   set,
-  plain,  ///< bytearray, complex, torch.device and the like: called with anything plain, gives an object
-  size,   ///< torch.Size: a tuple
+  plain,  ///< bytearray, complex, torch.device and the like: any plain arguments, yields an object
+  size,   ///< torch.Size, a tuple
   dtype,
   numpy_dtype,
   rebuild_tensor,
@@ -29,11 +29,11 @@ enum class GlobalRole : u8 {
 
 struct KnownGlobal {
   GlobalRole role;
-  std::optional<TensorType> type;  ///< of a dtype or storage class, where we have it
-  u32 element_bytes = 1;           ///< of a storage class or dtype
+  std::optional<TensorType> type;  ///< for dtypes and storage classes; nullopt if we do not support the type
+  u32 element_bytes = 1;           ///< for dtypes and storage classes
 };
 
-/// The whole name, module and attribute, must be on the list.
+/// Returns nullopt if module and name together are not on the list.
 std::optional<KnownGlobal> known_global(std::string_view module, std::string_view name);
 
 }  // namespace modelutils::pytorch

@@ -16,11 +16,11 @@ constexpr u64 point_distance = u64{16} << 20;
 }  // namespace
 
 struct InflatedSource::State {
-  /// From where the decompressor can go on: the bits of the byte before, and the last 32 KiB of what was inflated.
+  /// A position where decompression can resume, with the last 32 KiB of output before it.
   struct ResumePoint {
     u64 output = 0;
-    u64 input = 0;  // of the next byte in the record's stored bytes
-    int bits = 0;   // of the byte before it, not used yet
+    u64 input = 0;  // offset of the next byte in the record's compressed data
+    int bits = 0;   // unused bits of the byte before it
     std::vector<std::byte> window;
   };
 
@@ -76,7 +76,7 @@ Status InflatedSource::restart(u64 offset) const {
   return {};
 }
 
-/// One call of zlib, with more input where it has none left. zlib may hold output without needing input for it.
+/// Calls zlib once. Reads more input only if zlib has none left, because zlib may still hold output.
 Status InflatedSource::step(int flush) const {
   State& state = *state_;
   z_stream& stream = state.stream;
@@ -93,7 +93,7 @@ Status InflatedSource::step(int flush) const {
   return tl::make_unexpected(broken(result == Z_BUF_ERROR ? "are too few" : "are broken"));
 }
 
-/// Inflates the next out.size() bytes.
+/// Inflates exactly out.size() bytes.
 Status InflatedSource::advance(MutableBytes out) const {
   State& state = *state_;
   z_stream& stream = state.stream;
@@ -104,7 +104,7 @@ Status InflatedSource::advance(MutableBytes out) const {
     const uInt before = stream.avail_out;
     MU_TRY(step(Z_BLOCK));
     state.output += before - stream.avail_out;
-    // At the end of a block that is not the last: a place to go on from.
+    // The end of a block other than the last: decompression can resume here.
     const bool is_block_end = (stream.data_type & 128) != 0 && (stream.data_type & 64) == 0;
     if (is_block_end && !state.ended && state.output >= state.points.back().output + point_distance) {
       State::ResumePoint point{state.output, state.next_input - stream.avail_in, stream.data_type & 7,
@@ -124,7 +124,7 @@ Result<std::size_t> InflatedSource::read_some(u64 offset, MutableBytes out) cons
   const std::lock_guard lock(mutex_);
   if (!state_ || offset < state_->output || offset >= state_->output + point_distance) {
     const bool ahead = state_ && offset >= state_->output &&
-                       state_->points.back().output <= state_->output;  // nothing nearer is known
+                       state_->points.back().output <= state_->output;  // no resume point is nearer
     if (!ahead) MU_TRY(restart(offset));
   }
   State& state = *state_;

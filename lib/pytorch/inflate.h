@@ -1,5 +1,5 @@
-// A deflated record read by position. Every few megabytes the state of the decompressor is kept, so that reading a
-// record in any order stays linear and holds 32 KiB for each of these places.
+// Random access to a deflated record. It saves the decompressor's state every few megabytes (32 KiB each), so that
+// reading in any order stays linear in the record's size.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,12 @@ class InflatedSource : public ByteSource {
   InflatedSource(const ByteSource& source, const ZipRecord& record);
   ~InflatedSource() override;
 
-  /// Errors: those of reading; "pt-zip-deflate" where the compressed bytes are broken or too few.
+  /// Fails like `source`, or with "pt-zip-deflate" if the compressed data is invalid or too short.
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
   std::optional<u64> size() const override { return record_.bytes; }
   const std::string& name() const override { return source_.name(); }
 
-  /// After everything was read: did the compressed bytes end there, too? Code "pt-zip-deflate".
+  /// After reading everything: checks that the compressed data ends here, too. Fails with "pt-zip-deflate".
   Status check_end() const;
 
  private:

@@ -1,5 +1,5 @@
-// The legacy form: five pickles, one after another, then the storages. Each of the pickles may hold anything.
-// Source: docs/formats/pytorch.md, "The legacy form".
+// Reads the legacy form: five pickles followed by the storages. Each pickle may be hostile. Source:
+// docs/formats/pytorch.md, "The legacy form".
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,21 +14,20 @@ namespace modelutils::pytorch {
 
 namespace {
 
-// 0x1950a86a20f9469cfc6c, little-endian as LONG1 has it.
+// 0x1950a86a20f9469cfc6c, little-endian, as the argument of LONG1.
 constexpr std::string_view magic("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10);
 constexpr i64 protocol_version = 1001;
 
 constexpr std::size_t tar_block_bytes = 512, tar_checksum_at = 148, tar_checksum_bytes = 8;
 
-/// A number in a header of a tar archive: octal digits, or big-endian bytes behind one that says so. Python takes
-/// more texts for a number (spaces, a sign, "0o", underscores): all of its characters are dropped here, so that no
-/// form is missed.
+/// Parses a number in a tar header: octal digits, or big-endian bytes after a marker byte. Python accepts further forms
+/// (spaces, a sign, "0o", underscores). This skips all such characters, so that it accepts everything Python does.
 std::optional<i64> tar_number(std::string_view field) {
   const auto first = static_cast<u8>(field.front());
   if (first == 0x80 || first == 0xff) {
     u64 number = 0;
     for (const char c : field.substr(1)) number = number << 8 | static_cast<u8>(c);
-    constexpr u64 negative = u64{1} << 56;  // of the seven bytes behind the first
+    constexpr u64 negative = u64{1} << 56;  // 2^56: seven bytes follow the marker
     return first == 0x80 ? static_cast<i64>(number) : static_cast<i64>(number) - static_cast<i64>(negative);
   }
   i64 number = 0;
@@ -45,8 +44,8 @@ std::optional<i64> tar_number(std::string_view field) {
   return is_negative ? -number : number;
 }
 
-/// True if Python's tarfile takes these 512 bytes for the header of a member: it compares the sum of the bytes, signed
-/// or not, with the field that holds it.
+/// True if Python's tarfile accepts these 512 bytes as a member's header: it compares the checksum field with the sum
+/// of the other bytes, taken as signed or unsigned.
 bool is_tar_header(std::string_view block) {
   i64 with_sign = tar_checksum_bytes * ' ', without = with_sign;
   for (std::size_t i = 0; i < block.size(); ++i) {
@@ -58,7 +57,7 @@ bool is_tar_header(std::string_view block) {
   return stated && (*stated == without || *stated == with_sign);
 }
 
-/// Whose pickle it is, by the globals that were found in it.
+/// Guesses the program that wrote the pickle from the globals reported in `log`.
 std::string_view maker_of(const FindingLog& log) {
   const auto names = [&](std::string_view module) {
     const Findings findings = log.findings();
@@ -81,8 +80,8 @@ class LegacyReader {
     document_.findings.error(Scope::container, code, std::move(message), {}, offset);
   }
   Status check_tar();
-  /// Runs the next pickle; nothing if it is broken, which is a finding. It is in the piece that was read last or, if it
-  /// does not end there, in one that begins with it, each twice as long as the one before.
+  /// Runs the next pickle. Returns nullopt, after a finding, if it is invalid. If the pickle does not end within the
+  /// bytes read so far, they are read again, each time twice as many.
   Result<std::optional<PickleMachine>> next(std::string_view name);
   Status read_storages(const PickleMachine& object, const PickleMachine& keys);
 
@@ -93,7 +92,7 @@ class LegacyReader {
   u64 piece_at_ = 0;
 };
 
-/// torch tries tar before pickles: it reads a file that begins with a sound header of a tar archive as one.
+/// torch tries tar first: it reads a file that starts with a valid tar header as an archive.
 Status LegacyReader::check_tar() {
   std::string block(tar_block_bytes, '\0');
   if (document_.file_size < block.size()) return {};
@@ -137,7 +136,7 @@ Status LegacyReader::parse() {
           fmt::format("is {}, not a checkpoint: it does not begin with torch's magic number",
                       maker_of(document_.findings)),
           0);
-    // What would have been loaded is still worth knowing.
+    // Report also what the remaining pickles would load.
     while (position_ < document_.file_size) {
       MU_ASSIGN(std::optional<PickleMachine> more, next("the next pickle"));
       if (!more || more->used() == 0) break;

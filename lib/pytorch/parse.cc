@@ -18,7 +18,9 @@ namespace {
 constexpr std::string_view zip_magic = "PK\x03\x04";
 constexpr u64 max_version_bytes = 64;
 
-/// A pickle of protocol 0 that begins with an import: "cos\nsystem\n". It has no mark of its own.
+/// True for a protocol 0 pickle that starts with an import, such as "cos
+/// system
+/// ". Protocol 0 has no magic bytes.
 bool begins_with_global(std::string_view head) {
   if (!head.starts_with('c')) return false;
   head.remove_prefix(1);
@@ -33,7 +35,7 @@ bool begins_with_global(std::string_view head) {
   return true;
 }
 
-/// The name in the local header at the file's beginning.
+/// The record name in the local header at the start of the file.
 std::string_view first_record_name(std::string_view head) {
   constexpr std::size_t local_bytes = 30, name_size_at = 26;
   if (head.size() < local_bytes) return {};
@@ -45,7 +47,7 @@ bool ends_as_checkpoint(std::string_view name) {
   return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
-/// "archive" of "archive/data.pkl".
+/// Returns "archive" for "archive/data.pkl".
 std::string_view root_of(std::string_view record) {
   return record.substr(0, record.find('/'));
 }
@@ -64,7 +66,7 @@ class ZipCheckpoint {
     const auto found = by_name_.find(folded_name(document_.root + "/" + std::string(path)));
     return found == by_name_.end() ? nullptr : &document_.records[found->second];
   }
-  /// The text of a small record; empty if there is none.
+  /// Returns the contents of a small record; empty if there is none.
   Result<std::string> text_of(std::string_view path);
   const ZipRecord* find_pickle();
   Status check_version();
@@ -73,7 +75,7 @@ class ZipCheckpoint {
 
   const ByteSource& source_;
   Document& document_;
-  std::unordered_map<std::string, std::size_t> by_name_;  // folded, as torch looks records up
+  std::unordered_map<std::string, std::size_t> by_name_;  // by folded_name(), as in torch
 };
 
 Result<std::string> ZipCheckpoint::text_of(std::string_view path) {
@@ -88,7 +90,7 @@ Result<std::string> ZipCheckpoint::text_of(std::string_view path) {
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
 
-/// ROOT/data.pkl, of the one root that there is.
+/// Returns ROOT/data.pkl, or nullptr. Reports records outside of the first record's folder.
 const ZipRecord* ZipCheckpoint::find_pickle() {
   const ZipRecord* pickle = nullptr;
   for (const ZipRecord& candidate : document_.records) {
@@ -140,7 +142,7 @@ bool ZipCheckpoint::locate(Storage& storage) {
     error("pt-storage", fmt::format("the record 'data/{}' of a storage is missing", storage.key));
     return false;
   }
-  const u64 wanted = storage.elements * storage.element_bytes;  // fits: the resolver has looked
+  const u64 wanted = storage.elements * storage.element_bytes;  // cannot overflow: checked by the resolver
   if (found->bytes < wanted) {
     error("pt-storage", fmt::format("has {} bytes, but its storage has {}", found->bytes, wanted),
           Place{"record", found->name}.text(), found->data_offset);
@@ -210,7 +212,7 @@ Status ZipCheckpoint::parse() {
 
 bool is_checkpoint(std::string_view head, std::string_view name) {
   if (!head.starts_with(zip_magic)) {
-    // What a checkpoint's name makes torch load runs as a pickle, whatever else it is.
+    // For these endings torch unpickles any file that is not a ZIP archive.
     const bool is_pickle = begins_as_pickle(head) && (ends_as_checkpoint(name) || !begins_as_safetensors(head));
     return is_pickle || (ends_as_checkpoint(name) && begins_with_global(head));
   }

@@ -1,4 +1,4 @@
-// The opcodes that name a function or class, or call one.
+// Opcodes that import or call a function or class.
 #include <fmt/core.h>
 
 #include "pytorch/pickle_machine.h"
@@ -13,12 +13,13 @@ constexpr u64 free_joined_bytes = u64{1} << 20;
 
 }  // namespace
 
-/// `is_instance`: made by an opcode that torch never writes, so that even a name on the list is a finding.
+/// Enters a global into globals_ and returns its index in `number`. `is_instance`: it is instantiated by an opcode that
+/// torch never writes, so even a listed name is a finding.
 bool PickleMachine::enter_global(std::string_view module, std::string_view name, bool is_instance, u32& number) {
   std::string key = fmt::format("{}{}:{}\n{}", is_instance ? "new " : "", module.size(), module, name);
   const auto [known, is_new] = global_numbers_.emplace(std::move(key), static_cast<u32>(globals_.size()));
   number = known->second;
-  // The modules of Python 2 have their new names in its protocols only.
+  // Python 2's module names are only valid in its protocols.
   const bool is_missing = module == "__builtin__" && protocol_ > newest_python2_protocol;
   if (!is_new) {
     if (is_missing) globals_[number].known.reset();
@@ -42,8 +43,8 @@ bool PickleMachine::stack_global() {
   if (!values_.is(name, ValueKind::text) || !values_.is(module, ValueKind::text)) {
     return broken("STACK_GLOBAL with names that are not texts");
   }
-  // Five bytes can join two long texts of the memo again and again: a pair is joined once, and all joined names
-  // together are bounded by the pickle.
+  // Five bytes of pickle can join two long memoized texts repeatedly. So each pair is joined once, and the total length
+  // of joined names is bounded by the pickle's size.
   const auto pair = static_cast<u64>(values_[module].number) << 32 | static_cast<u64>(values_[name].number);
   const auto known = stack_globals_.find(pair);
   if (known != stack_globals_.end()) return push(values_.add({ValueKind::global, false, 0, known->second}));
@@ -57,7 +58,7 @@ bool PickleMachine::stack_global() {
   return push(values_.add({ValueKind::global, false, 0, number}));
 }
 
-/// An object made by an opcode that torch never writes: its class is named.
+/// Records an object made by an opcode that torch never writes, with its class.
 bool PickleMachine::instance_of(std::string_view module, std::string_view name, u64 arguments) {
   u32 number = 0;
   if (!enter_global(module, name, true, number)) return false;

@@ -15,7 +15,7 @@ namespace {
 constexpr ValueId no_value = ~ValueId{0};
 constexpr u8 newest_protocol = 5;
 constexpr std::size_t max_memo = 8'000'000;
-constexpr std::size_t max_line = 64 * 1024;  // of a name or number in text form
+constexpr std::size_t max_line = 64 * 1024;  // maximum length of a name or number in text form
 constexpr std::size_t max_marks = 100'000;
 
 struct RefusedOpcode {
@@ -105,7 +105,7 @@ bool PickleMachine::step(u8 code) {
       return protocol <= newest_protocol ||
              broken(fmt::format("is of protocol {}; at most {} is allowed", protocol, newest_protocol));
     }
-    case 0x95: {  // FRAME: only a hint of how much to read at once
+    case 0x95: {  // FRAME: only a hint for buffering
       u64 size = 0;
       if (!take_number(size)) return false;
       if (size <= bytes_.size() - position_) return true;
@@ -117,7 +117,7 @@ bool PickleMachine::step(u8 code) {
       if (marks_.size() >= max_marks) return fail("pt-limit", fmt::format("has more than {} open MARKs", max_marks));
       marks_.push_back(static_cast<u32>(stack_.size()));
       return true;
-    case '0': {  // POP takes a MARK if that is on top
+    case '0': {  // POP removes a MARK if that is on top
       if (!marks_.empty() && marks_.back() == stack_.size()) {
         marks_.pop_back();
         return true;
@@ -302,7 +302,7 @@ bool PickleMachine::remember(u64 slot) {
       sparse_memo_.erase(next);
     }
   } else if (sparse_memo_.size() < max_memo / 4) {
-    // Any number is legal; a table of that size is not.
+    // Any slot number is legal, but must not determine the table's size.
     const auto known = sparse_memo_.emplace(slot, top).first;
     if (known->second != top) report_overwritten(slot);
     known->second = top;
@@ -312,7 +312,8 @@ bool PickleMachine::remember(u64 slot) {
   return true;
 }
 
-/// The later value counts, for torch and here. No writer does so; who reads pickles without running them may miss it.
+/// The later value counts, for torch and for us. No writer does this, and scanners that do not run the pickle may miss
+/// it.
 void PickleMachine::report_overwritten(u64 slot) {
   findings_.error(Scope::container, "pt-memo", [&] {
     return fmt::format("memo slot {} is written twice (byte {} of {}): no writer of checkpoints does so", slot,

@@ -1,5 +1,5 @@
-// A pickle's opcodes carried out on a stack of plain values. Nothing is imported and nothing is called: a name outside
-// the list of globals.h becomes an opaque value and a finding. Source: docs/formats/pytorch.md, "The pickle".
+// Executes a pickle's opcodes on a stack of plain values, without importing or calling anything: a name that is not in
+// globals.h becomes an opaque value and a finding. Source: docs/formats/pytorch.md, "The pickle".
 #pragma once
 
 #include <optional>
@@ -17,40 +17,40 @@ namespace modelutils::pytorch {
 
 enum class CheckpointForm : u8 { zip, legacy };
 
-/// A global that the pickle asked for, once for each name.
+/// A global named by the pickle; one entry per name.
 struct GlobalUse {
   std::string module;
   std::string name;
   std::optional<KnownGlobal> known;
-  u64 position = 0;              ///< of the first opcode in the pickle that names it
-  std::optional<u64> called_at;  ///< of the first opcode that would call it
-  std::string arguments;         ///< of that call, for people: "'curl …'"
+  u64 position = 0;              ///< position of the first opcode that names it
+  std::optional<u64> called_at;  ///< position of the first opcode that would call it
+  std::string arguments;         ///< arguments of that call, for display: "'curl …'"
 
   std::string full_name() const { return module + "." + name; }
 };
 
-/// What a persistent id says of a storage. Each key has one: a second description that differs is refused.
+/// A storage as its persistent id describes it. Describing the same key differently is an error.
 struct StorageUse {
-  std::string key;  ///< of the root storage
+  std::string key;  ///< key of the root storage
   KnownGlobal storage_class;
-  u64 elements = 0;  ///< of the root storage
-  /// Legacy form: which elements of the root storage this one is. Else all.
+  u64 elements = 0;  ///< size of the root storage
+  /// Legacy form: the range of the root storage's elements. Otherwise all of them.
   u64 view_offset = 0;
   u64 view_elements = 0;
 };
 
-/// A tensor as its rebuilding call describes it; sizes and strides in elements, not judged yet.
+/// A tensor as described by the call that rebuilds it; offset and strides in elements, not validated yet.
 struct TensorUse {
   ValueId storage = 0;  ///< a value of kind storage
   std::optional<TensorType> type;
   u32 element_bytes = 1;
   u64 offset = 0;
-  ValueId shape = 0;  ///< tuples of numbers that are not negative, of one length
+  ValueId shape = 0;  ///< shape and strides are tuples of non-negative numbers, of equal length
   ValueId strides = 0;
   u64 position = 0;
 };
 
-/// A value that has another one with it where no key or index leads: the arguments of an object, the attributes of an
+/// A value attached to another one other than by key or index: an object's arguments, or the attributes of an
 /// OrderedDict or Parameter.
 struct Attachment {
   ValueId to = 0;
@@ -59,33 +59,33 @@ struct Attachment {
 
 class PickleMachine {
  public:
-  /// `base`: absolute offset of the pickle's first byte in the file, if it is stored there as it is. `name`: of the
-  /// pickle, for messages. `form`: which persistent ids a loader understands.
+  /// `name` is the pickle's name for messages; `base` its absolute offset in the file, if it is stored uncompressed;
+  /// `form` determines the persistent ids accepted.
   PickleMachine(std::string name, std::optional<u64> base, CheckpointForm form = CheckpointForm::zip)
       : name_(std::move(name)), base_(base), form_(form) {}
 
-  /// Runs to STOP. False if the pickle is broken or refused, which is a finding then. `bytes` may go on behind STOP.
+  /// Runs to STOP. Returns false, after a finding, if the pickle is invalid or refused. `bytes` may extend beyond STOP.
   bool run(Bytes bytes);
 
-  /// After run() gave true: the value on top of the stack, and how many bytes were used.
+  /// After run() returned true: the value on top of the stack, and the number of bytes used.
   ValueId root() const { return root_; }
   u64 used() const { return position_; }
-  /// run() stopped because the bytes ended.
+  /// True if run() failed because it reached the end of the bytes.
   bool ended() const { return ended_; }
 
   const Values& values() const { return values_; }
   const std::vector<GlobalUse>& globals() const { return globals_; }
   const std::vector<StorageUse>& storages() const { return storages_; }
   const std::vector<TensorUse>& tensors() const { return tensors_; }
-  /// Ordered by the values that they belong to.
+  /// Sorted by `to`.
   const std::vector<Attachment>& attachments() const { return attachments_; }
-  /// Of TensorUse::shape or ::strides.
+  /// The numbers in TensorUse::shape or ::strides.
   std::vector<u64> numbers(ValueId tuple) const;
-  /// What was found, and a finding for each name outside the list. Call once, at the end.
+  /// Returns the findings, including one for each global that is not listed. Call once, at the end.
   FindingLog take_findings();
 
  private:
-  // Reading arguments: false (with a finding) if the bytes are not there.
+  // These read an opcode's argument. They return false, after a finding, if the pickle is too short.
   bool take(u64 size, std::string_view& out);
   bool take_line(std::string_view& out);
   template <typename T>
@@ -98,7 +98,7 @@ class PickleMachine {
 
   bool push(ValueId value);
   bool pop(ValueId& value);
-  /// What was pushed since the last MARK, which is taken away.
+  /// Pops everything pushed since the last MARK, and the MARK.
   bool pop_to_mark(std::vector<ValueId>& items);
   bool top_container(ValueKind kind, ValueId& value, std::string_view opcode);
 
@@ -155,16 +155,16 @@ class PickleMachine {
   ValueId root_ = 0;
   Values values_;
   std::vector<ValueId> stack_;
-  std::vector<u32> marks_;  // heights of the stack
+  std::vector<u32> marks_;  // stack heights
   std::vector<ValueId> memo_;
-  std::unordered_map<u64, ValueId> sparse_memo_;  // slots beyond those of memo_
+  std::unordered_map<u64, ValueId> sparse_memo_;  // slots beyond the end of memo_
   std::vector<GlobalUse> globals_;
-  std::unordered_map<std::string, u32> global_numbers_;  // by what enter_global() makes of a name
-  std::unordered_map<u64, u32> stack_globals_;           // by the two values of STACK_GLOBAL
-  u64 joined_bytes_ = 0;                                 // of the names that STACK_GLOBAL joined
-  u64 copied_items_ = 0;                                 // from one container to another
+  std::unordered_map<std::string, u32> global_numbers_;  // by enter_global()'s key
+  std::unordered_map<u64, u32> stack_globals_;           // by the two operands of STACK_GLOBAL
+  u64 joined_bytes_ = 0;                                 // total size of names joined by STACK_GLOBAL
+  u64 copied_items_ = 0;                                 // items copied between containers
   std::vector<StorageUse> storages_;
-  std::unordered_map<std::string, ValueId> storage_keys_;  // of storages and, in the legacy form, of their views
+  std::unordered_map<std::string, ValueId> storage_keys_;  // keys of storages and, in the legacy form, of their views
   std::vector<TensorUse> tensors_;
   std::vector<Attachment> attachments_;
   FindingLog findings_;

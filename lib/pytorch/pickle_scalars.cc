@@ -1,4 +1,4 @@
-// The opcodes that push a number or a text.
+// Opcodes that push numbers, text and bytes.
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -9,8 +9,8 @@ namespace modelutils::pytorch {
 
 namespace {
 
-/// A number as Python writes it. Python reads more (octal and hexadecimal numbers, spaces, underscores, "+1"), and its
-/// two unpicklers differ in how.
+/// True for integers as Python prints them. Python also accepts other forms (octal, hexadecimal, spaces, underscores,
+/// "+1"), and its two unpicklers differ in which.
 bool is_plain_decimal(std::string_view line) {
   const bool is_negative = line.starts_with('-');
   if (is_negative) line.remove_prefix(1);
@@ -42,7 +42,7 @@ bool PickleMachine::push_number(u8 code) {
       u16 number = 0;
       return take_number(number) && integer(number);
     }
-    case 'G': {  // big-endian double
+    case 'G': {  // a big-endian double
       std::string_view text;
       return take(8, text) && push(values_.real(std::bit_cast<double>(load<u64>(text.data(), true))));
     }
@@ -89,10 +89,10 @@ bool PickleMachine::push_decimal(std::string_view line) {
 
 bool PickleMachine::push_long(std::string_view little_endian) {
   if (little_endian.size() > 8) {
-    // Longer than it must be is still the number, if the rest only repeats the sign.
+    // Padding with sign bytes does not change the number.
     const char sign = (little_endian[7] & 0x80) != 0 ? '\xff' : '\0';
     if (little_endian.find_first_not_of(sign, 8) != little_endian.npos) {
-      // torch's own magic number is the only one in a sound file: its bytes tell it apart.
+      // In a valid file, this can only be torch's magic number, which is recognized by its bytes.
       const ValueId id = values_.add_text(ValueKind::big_integer, little_endian);
       return push(id);
     }
@@ -112,7 +112,7 @@ bool PickleMachine::push_text(u8 code) {
   std::string_view text;
   const auto as = [&](ValueKind kind) { return push(values_.add_text(kind, text)); };
   switch (code) {
-    case 'S':  // a quoted text of Python 2
+    case 'S':  // a quoted Python 2 string
       if (!take_line(text)) return false;
       if (text.size() < 2 || text.front() != text.back() || (text.front() != '\'' && text.front() != '"')) {
         return broken("STRING without quotes");

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t chunk_bytes = 4096;
 constexpr std::size_t small_numbers = 256;
 
-/// What Python compares of a key that is a text or a number.
+/// The identity of a text or number as a dict key.
 struct KeyIdentity {
   ValueKind kind;
   i64 number;
@@ -22,7 +22,7 @@ struct KeyIdentity {
 
 struct KeyHash {
   std::size_t operator()(const KeyIdentity& key) const {
-    // Keyed: no file can make its numbers collide.
+    // NameIndex::hash() is keyed, so a file cannot provoke collisions.
     return NameIndex::hash({reinterpret_cast<const char*>(&key.number), sizeof key.number});
   }
 };
@@ -105,7 +105,7 @@ ValueId Values::add_tuple(std::span<const ValueId> items) {
 }
 
 ValueId Values::add_container(ValueKind kind, std::span<const ValueId> items) {
-  const ValueId id = add({kind, false, 0, -1});  // most stay empty: a container is made with the first item
+  const ValueId id = add({kind, false, 0, -1});  // most containers stay empty, so the first item allocates
   append(id, items);
   return id;
 }

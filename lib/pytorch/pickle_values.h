@@ -1,5 +1,5 @@
-// The values that a pickle's opcodes make, as nodes of one arena: no value owns another, so that a graph of 2^60 paths
-// or a nesting of 300,000 levels costs what its opcodes cost. Source: docs/formats/pytorch.md, "The pickle".
+// The values that a pickle builds, as nodes in an arena. No value owns another, so a graph with 2^60 paths or nesting
+// of 300,000 levels costs no more than its opcodes. Source: docs/formats/pytorch.md, "The pickle".
 #pragma once
 
 #include <deque>
@@ -14,14 +14,14 @@
 
 namespace modelutils::pytorch {
 
-/// Place of a value in its arena.
+/// Index of a value in its arena.
 using ValueId = u32;
 
 enum class ValueKind : u8 {
   none,
   boolean,
   integer,
-  big_integer,  ///< does not fit into 64 bits
+  big_integer,  ///< more than 64 bits
   real,
   text,
   bytes,
@@ -29,27 +29,27 @@ enum class ValueKind : u8 {
   list,
   dict,
   set,
-  global,   ///< a name of a module that the pickle asked for
-  storage,  ///< what a persistent id stands for
+  global,   ///< a function or class named by the pickle
+  storage,  ///< identified by a persistent id
   tensor,
-  object,  ///< something allowed that has no part in a tensor: a device, a counter, a numpy scalar
-  opaque,  ///< what a global outside the list would have made
+  object,  ///< allowed data that is not part of a tensor: a device, a counter, a numpy scalar
+  opaque,  ///< a result of a global that is not listed
 };
 
 std::string_view kind_name(ValueKind kind);
 
 struct Value {
   ValueKind kind = ValueKind::none;
-  bool takes_state = false;  ///< BUILD is allowed: an OrderedDict, a Parameter, a numpy.dtype
-  u32 count = 0;             ///< tuple: its items
-  /// boolean, integer: the number; real: the bits of the double; text, bytes: number of the text; tuple: place of the
-  /// first item; list, dict, set: of the container; global, storage, tensor: place in the machine's list of them.
+  bool takes_state = false;  ///< BUILD is allowed, as for an OrderedDict, a Parameter or a numpy.dtype
+  u32 count = 0;             ///< number of items in a tuple
+  /// boolean, integer: the number; real: the double's bits; text, bytes: the text's number; tuple: index of the first
+  /// item; list, dict, set: index of the container; global, storage, tensor: index in the machine's list of them.
   i64 number = 0;
 };
 
 class Values {
  public:
-  /// More than a checkpoint of a million tensors needs, and what a hostile one may cost.
+  /// Limit against hostile pickles, above the needs of a checkpoint with a million tensors.
   static constexpr std::size_t max_values = 8'000'000;
 
   Values();
@@ -57,44 +57,44 @@ class Values {
   bool is_full() const { return values_.size() >= max_values || items_.size() >= max_values * 4; }
 
   ValueId add(Value value);
-  /// None, True, False and small numbers are one value each, however often a pickle makes them.
+  /// None, booleans and small integers share one value each.
   ValueId none() const { return 0; }
   ValueId boolean(bool value) const { return value ? 2 : 1; }
   ValueId integer(i64 number);
   ValueId real(double number);
   ValueId add_text(ValueKind kind, std::string_view text);
   ValueId add_tuple(std::span<const ValueId> items);
-  /// list, dict (keys and values in turn) or set.
+  /// Makes a list, a dict (keys and values alternate) or a set.
   ValueId add_container(ValueKind kind, std::span<const ValueId> items = {});
   void append(ValueId container, std::span<const ValueId> items);
 
-  /// Leaves one entry for each key of every dict, as Python does: the place and the key of the first, the value of the
-  /// last. Keys that are texts or numbers are compared; 1, 1.0 and True are one key.
+  /// Leaves one entry per key in every dict, like Python: position and key of the first, value of the last. Compares
+  /// only text and number keys; 1, 1.0 and True are equal.
   void merge_equal_keys();
 
   const Value& operator[](ValueId id) const { return values_[id]; }
   Value& operator[](ValueId id) { return values_[id]; }
-  /// Of a text or bytes.
+  /// The bytes of a text or bytes value.
   std::string_view text(ValueId id) const { return texts_.name(static_cast<u32>(values_[id].number)); }
-  /// Of a tuple or container.
+  /// The items of a tuple or container.
   std::span<const ValueId> items(ValueId id) const;
-  /// The value last put under this text key, or nothing.
+  /// Returns the last value stored under a text key, or nullptr.
   const ValueId* find(ValueId dict, std::string_view key) const;
   bool is(ValueId id, ValueKind kind) const { return values_[id].kind == kind; }
   std::size_t size() const { return values_.size(); }
 
  private:
-  /// The bytes of a text, in a place that does not move.
+  /// Copies the text to memory that does not move.
   std::string_view kept(std::string_view text);
 
   std::deque<Value> values_;
-  NameIndex texts_;  // equal texts have one number
+  NameIndex texts_;  // equal texts share a number
   std::vector<std::unique_ptr<char[]>> chunks_;
-  std::span<char> free_;  // of the last chunk
+  std::span<char> free_;  // rest of the last chunk
   std::vector<ValueId> small_numbers_;
-  std::vector<ValueId> items_;  // of tuples
+  std::vector<ValueId> items_;  // items of tuples
   std::deque<std::vector<ValueId>> containers_;
-  std::vector<ValueId> dicts_;  // those that have entries
+  std::vector<ValueId> dicts_;  // non-empty dicts
 };
 
 }  // namespace modelutils::pytorch

@@ -1,5 +1,4 @@
-// The checksums of what was read of a file: a record whose values were looked at is not read a second time for its
-// CRC-32.
+// Checksums of the bytes already read, so that verifying a record's CRC-32 need not read its data again.
 #pragma once
 
 #include <map>
@@ -9,8 +8,8 @@
 
 namespace modelutils::pytorch {
 
-/// Ranges of a file that do not overlap, each with its CRC-32. Ranges that touch become one, so that memory does not
-/// grow with a file that is read from its beginning to its end, by however many threads.
+/// Disjoint ranges of a file with their CRC-32. Adjacent ranges are merged, so memory does not grow when a file is read
+/// from start to end, by any number of threads.
 class ReadChecksums {
  public:
   struct Range {
@@ -18,10 +17,10 @@ class ReadChecksums {
     u32 crc32 = 0;
   };
 
-  /// These bytes were read at `offset`. What shares bytes with an earlier range is left out. From any thread.
+  /// Records bytes read at `offset`. Ignores them if they overlap an earlier range. Thread-safe.
   void add(u64 offset, Bytes bytes);
 
-  /// By their beginnings. Not while others add.
+  /// Ranges by their start. Not safe while another thread adds.
   const std::map<u64, Range>& ranges() const { return ranges_; }
 
  private:

@@ -1,4 +1,4 @@
-// What the allowed globals make of their arguments.
+// Results of calling the allowed globals.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace modelutils::pytorch {
 
 namespace {
 
-// Attributes of a tensor that replace its values, or parts of them, when they are set.
+// Setting one of these attributes replaces the values of a tensor, or parts of them.
 constexpr std::array value_attributes = {"data", "real", "imag"};
 
 }  // namespace
@@ -40,8 +40,8 @@ std::string PickleMachine::arguments_text(ValueId arguments) const {
 }
 
 bool PickleMachine::rebuild_tensor(GlobalRole role, std::span<const ValueId> arguments, ValueId& made) {
-  // v1: storage, offset, size, stride; v2: and requires_grad, hooks[, metadata]; v3: and requires_grad, hooks, dtype[,
-  // metadata]
+  // v1: storage, offset, size, stride; v2: also requires_grad, hooks[, metadata]; v3: also requires_grad, hooks,
+  // dtype[, metadata].
   const std::size_t fewest = role == GlobalRole::rebuild_tensor ? 4 : role == GlobalRole::rebuild_tensor_v2 ? 6 : 7;
   const std::size_t most = role == GlobalRole::rebuild_tensor ? fewest : fewest + 1;
   if (arguments.size() < fewest || arguments.size() > most) {
@@ -84,8 +84,8 @@ bool PickleMachine::rebuild_tensor(GlobalRole role, std::span<const ValueId> arg
   return true;
 }
 
-/// What torch does with the metadata of a tensor: it sets the bits "neg" and "conj" of those that are in the
-/// dictionary, whatever their value. Such a tensor's elements are not its values.
+/// torch sets the bits "neg" and "conj" of a tensor if its metadata contains these keys, regardless of their value. The
+/// stored elements are then not the tensor's values.
 bool PickleMachine::check_metadata(ValueId metadata) {
   if (values_.is(metadata, ValueKind::none)) return true;
   if (!values_.is(metadata, ValueKind::dict)) {
@@ -101,7 +101,7 @@ bool PickleMachine::check_metadata(ValueId metadata) {
   return fail("pt-tensor", "a tensor has metadata of a kind that is not known");
 }
 
-/// Attributes that torch sets on a Parameter one by one: a dict, or a pair of dicts. None may change the values.
+/// Checks the attributes that torch sets on a Parameter: a dict, or a pair of dicts. None may change its values.
 bool PickleMachine::check_attributes(ValueId state) {
   std::vector<ValueId> dicts = {state};
   if (values_.is(state, ValueKind::tuple) && !copy_items(state, dicts)) return false;
@@ -133,7 +133,7 @@ bool PickleMachine::build() {
   if (value.kind == ValueKind::opaque) return true;
   if (!value.takes_state) return broken(fmt::format("BUILD on {}", kind_name(value.kind)));
   if (value.kind == ValueKind::tensor) {
-    // torch's Tensor.__setstate__: three members are (requires_grad, _, hooks); four and five replace the values.
+    // torch's Tensor.__setstate__ takes (requires_grad, _, hooks); with four or five items it replaces the values.
     const bool is_harmless = values_.is(state, ValueKind::tuple) && values_.items(state).size() == 3;
     if (!is_harmless) {
       return fail(
@@ -147,8 +147,8 @@ bool PickleMachine::build() {
   return true;
 }
 
-/// The items of a container or tuple for a new one. What a pickle copies so is written in it once: more than its bytes
-/// is a bomb.
+/// Appends the items of a container or tuple to `out`. In a legitimate pickle each item is copied at most once, so
+/// copying more items than the pickle has bytes is refused.
 bool PickleMachine::copy_items(ValueId from, std::vector<ValueId>& out) {
   const std::span<const ValueId> items = values_.items(from);
   copied_items_ += items.size();
@@ -180,7 +180,7 @@ bool PickleMachine::make_dict(const GlobalUse& global, ValueId arguments) {
                               given.size() == 1 ? kind_name(values_[given[0]].kind) : "several arguments",
                               is_counter ? "dict" : "dict or a list of pairs"));
   }
-  // As Python 2 writes it.
+  // A list of pairs, as Python 2 writes it.
   if (!copy_items(given[0], entries)) return false;
   for (const ValueId entry : entries) {
     std::vector<ValueId> pair;
@@ -228,7 +228,7 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple, bool is_new_
   const GlobalRole role = global.known->role;
   const std::span<const ValueId> arguments = values_.items(argument_tuple);
   if (is_new_object) {
-    // NEWOBJ calls __new__ alone: a function has none, and a container stays empty.
+    // NEWOBJ calls only __new__: functions have none, and containers stay empty.
     const bool is_container =
         role == GlobalRole::ordered_dict || role == GlobalRole::counter || role == GlobalRole::set;
     const bool is_class = is_container || role == GlobalRole::plain || role == GlobalRole::numpy_dtype ||
@@ -242,7 +242,7 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple, bool is_new_
     case GlobalRole::counter: return make_dict(global, argument_tuple);
     case GlobalRole::set: return make_set(argument_tuple);
     case GlobalRole::encode: {
-      // Bytes, as protocol 2 writes them. Other codecs give texts (rot13), which could be a name.
+      // Bytes, as protocol 2 writes them. Other codecs (rot13) return text, which could be used as a name.
       if (arguments.size() != 2 || !values_.is(arguments[0], ValueKind::text) ||
           !values_.is(arguments[1], ValueKind::text) || values_.text(arguments[1]) != "latin1") {
         return broken("_codecs.encode of something else than (text, 'latin1')");

@@ -1,4 +1,4 @@
-// Persistent ids: which storage a tensor's elements are in.
+// Persistent ids, which describe the storages of tensors.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ bool PickleMachine::whole_number(ValueId id, std::string_view what, u64& number)
   return true;
 }
 
-/// A tuple is kept as it is; of a list, which may still change, a copy.
+/// Returns a tuple as is, and a copy of a list, because lists may still change.
 bool PickleMachine::check_numbers(ValueId id, std::string_view what, ValueId& tuple) {
   if (!values_.is(id, ValueKind::tuple) && !values_.is(id, ValueKind::list)) {
     return fail("pt-tensor", fmt::format("{} is {}; a tuple is expected", what, kind_name(values_[id].kind)));
@@ -55,8 +55,8 @@ std::vector<u64> PickleMachine::numbers(ValueId tuple) const {
   return numbers;
 }
 
-/// torch takes the first description of a key for all others, of the key's storage and of its views alike: a second
-/// one must be the same. Gives the one value that the key stands for.
+/// Returns the storage's value for `key`. torch uses the first description of a key for all later ones, of storages and
+/// views alike, so a different second one is an error.
 bool PickleMachine::enter_storage(std::string_view key, StorageUse use, ValueId& made) {
   const auto known = storage_keys_.find(std::string(key));
   if (known == storage_keys_.end()) {
@@ -97,7 +97,7 @@ bool PickleMachine::rebuild_storage(std::span<const ValueId> id, ValueId& made) 
   const bool has_view = members == 6 && !values_.is(id[5], ValueKind::none);
   if (!enter_storage(root.key, root, made)) return false;
   if (!has_view) return true;
-  // (key, offset, size): the storage is that part of its root.
+  // (key, offset, size): this storage is a part of the root storage.
   const std::span<const ValueId> view =
       values_.is(id[5], ValueKind::tuple) ? values_.items(id[5]) : std::span<const ValueId>();
   if (view.size() != 3 || !values_.is(view[0], ValueKind::text) || values_.text(view[0]).size() > max_key) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 most_bytes = std::numeric_limits<i64>::max();
 
-/// One past the last element that sizes and strides reach from `offset`; nothing on overflow. 0 for an empty tensor.
+/// Returns the index after the last element accessed, 0 for an empty tensor; nullopt on overflow.
 std::optional<u64> reach(u64 offset, const std::vector<u64>& shape, const std::vector<u64>& strides, u64 elements) {
   if (elements == 0) return 0;
   std::optional<u64> last = offset;
@@ -35,12 +35,12 @@ bool is_contiguous(const std::vector<u64>& shape, const std::vector<u64>& stride
   return true;
 }
 
-/// Where a tensor's elements are in its storage.
+/// Location and size of a tensor's elements.
 struct Elements {
   std::vector<u64> shape, strides;
   u64 count = 0;
   u64 bytes = 0;
-  u64 offset = 0;  // in bytes
+  u64 offset = 0;  // in bytes, relative to the storage
 };
 
 class Resolver {
@@ -49,7 +49,7 @@ class Resolver {
       : machine_(machine), locate_(locate), document_(document) {}
 
   void add(NamedTensor named);
-  /// What torch would check of tensors and storages that have no name.
+  /// Applies torch's checks to tensors and storages without a name.
   void check_others(const std::vector<NamedTensor>& named);
   void check_expansion();
 
@@ -60,9 +60,9 @@ class Resolver {
   const StorageUse& storage_use(const TensorUse& use) const {
     return machine_.storages()[static_cast<std::size_t>(machine_.values()[use.storage].number)];
   }
-  /// Nothing, after a finding, if they are not all in the storage.
+  /// Returns nullopt, after a finding, if an element is outside the storage.
   std::optional<Elements> elements_of(const TensorUse& use, const std::string& where);
-  /// Its place among the document's storages: each key is one, however many parts of it there are.
+  /// Returns the storage's index in the document, adding it first if necessary. Views share the entry of their root.
   std::size_t storage_of(const StorageUse& use);
 
   const PickleMachine& machine_;
@@ -88,7 +88,7 @@ std::optional<Elements> Resolver::elements_of(const TensorUse& use, const std::s
   };
   const StorageUse& storage = storage_use(use);
   Elements found{machine_.numbers(use.shape), machine_.numbers(use.strides)};
-  // Like torch: the product over all sizes must fit, even if one of them is 0.
+  // Like torch: the product of all sizes must fit, even if one of them is 0.
   const std::optional<u64> count = checked_product(found.shape);
   const std::optional<u64> bytes = count ? checked_mul(*count, use.element_bytes) : std::nullopt;
   if (!bytes || *bytes > most_bytes) return wrong("pt-tensor", "its sizes multiply to more than 63 bits hold");
@@ -97,7 +97,7 @@ std::optional<Elements> Resolver::elements_of(const TensorUse& use, const std::s
   if (!root_bytes || *root_bytes > most_bytes) {
     return wrong("pt-storage", "its storage has more bytes than 63 bits hold");
   }
-  // What the storage holds, or the part of it that the tensor is of, in elements of the tensor.
+  // Elements in the storage, or in the view of it, by the tensor's element size.
   const u64 held = storage.view_elements * stored_width / use.element_bytes;
   const std::optional<u64> end = reach(use.offset, found.shape, found.strides, *count);
   if (!end || *end > held) {
@@ -106,7 +106,7 @@ std::optional<Elements> Resolver::elements_of(const TensorUse& use, const std::s
   }
   found.count = *count;
   found.bytes = *bytes;
-  // Of an empty tensor the offset may be anything.
+  // An empty tensor may have any offset.
   if (*bytes > 0) found.offset = use.offset * use.element_bytes + storage.view_offset * stored_width;
   return found;
 }
@@ -122,7 +122,7 @@ void Resolver::add(NamedTensor named) {
   std::optional<Elements> elements = elements_of(use, where);
   if (!elements) return;
   const std::size_t storage = storage_of(storage_use(use));
-  if (elements->bytes > 0 && !document_.storages[storage].is_there) return;  // that is a finding of its own
+  if (elements->bytes > 0 && !document_.storages[storage].is_there) return;  // reported by locate_ already
   const bool contiguous = is_contiguous(elements->shape, elements->strides);
   document_.tensors.push_back({.name = std::move(named.name),
                                .type = *use.type,
@@ -152,8 +152,8 @@ void Resolver::check_others(const std::vector<NamedTensor>& named) {
   }
 }
 
-/// Views may repeat elements, and many may show the same ones. A file that asks for far more values than it holds is
-/// no model, and would cost whoever reads its values as much as its sizes say.
+/// Views may repeat or share elements. A file whose tensors have far more values than it stores is not a model, and
+/// reading all of them would cost as much as the tensors' total size.
 void Resolver::check_expansion() {
   constexpr u64 times = 16, free_bytes = u64{1} << 30;
   const u64 most =
@@ -178,7 +178,7 @@ void add_tensors(const PickleMachine& machine, const LocateStorage& locate, Docu
   Resolver resolver(machine, locate, document);
   NamedTensors named = named_tensors(machine, document.file_size, document.findings);
   for (NamedTensor& each : named.tensors) resolver.add(std::move(each));
-  resolver.check_others(named.tensors);  // only their numbers are left
+  resolver.check_others(named.tensors);  // needs only their indices; add() has moved the rest
   resolver.check_expansion();
   document.wrapper = wrapper_key(machine);
   document.unnamed = named.unnamed;

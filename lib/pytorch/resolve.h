@@ -1,4 +1,4 @@
-// From what a pickle says of tensors and storages to where their bytes are. Internal.
+// Resolves the tensors and storages described by a pickle to bytes in the file. Internal.
 #pragma once
 
 #include <functional>
@@ -8,17 +8,17 @@
 
 namespace modelutils::pytorch {
 
-/// Fills in where the bytes of a storage are; false (after a finding) if they are nowhere.
+/// Fills in the location of a storage's data. Returns false, after a finding, if the file does not have it.
 using LocateStorage = std::function<bool(Storage&)>;
 
-/// Adds every named tensor of `machine` whose bytes are there to `document`, with its storage; what is wrong with the
-/// others is a finding ("pt-tensor", "pt-storage", "pt-expanded").
+/// Adds every named tensor of `machine` whose data exists, and its storage, to `document`. Problems with the others are
+/// findings ("pt-tensor", "pt-storage", "pt-expanded").
 void add_tensors(const PickleMachine& machine, const LocateStorage& locate, Document& document);
 
-/// The most that a pickle may have in bytes.
+/// Maximum size of a pickle in bytes.
 inline constexpr u64 max_pickle_bytes = u64{64} << 20;
 
-/// Reads the stream of pickles and storages that torch wrote before 1.6 into `document`. Errors: those of reading.
+/// Reads the legacy form, used before torch 1.6, into `document`. Fails only if reading fails.
 Status parse_legacy(const ByteSource& source, Document& document);
 
 }  // namespace modelutils::pytorch

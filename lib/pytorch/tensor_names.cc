@@ -14,12 +14,12 @@ namespace modelutils::pytorch {
 namespace {
 
 constexpr std::size_t max_depth = 100;
-// The list of tensors may take this many bytes, and so many times the file's. A sound file's list takes less than the
-// pickle that it is from, a few times over.
+// Memory limit for the list of tensors: a fixed amount plus a multiple of the file's size. In valid files, the list
+// takes a few times the size of the pickle.
 constexpr u64 free_list_bytes = u64{4} << 20, list_bytes_per_file_byte = 16;
 constexpr u64 bytes_per_entry = 8, bytes_per_tensor = 160, bytes_per_dim = 16;
 
-/// A container that is being walked: where in it we are, and how long the path to it is.
+/// A container on the path of the walk, the next item in it, and the length of its path.
 struct Level {
   ValueId container;
   std::size_t next = 0;
@@ -35,7 +35,7 @@ bool is_name(ValueKind kind) {
   return kind == ValueKind::text || kind == ValueKind::integer;
 }
 
-/// Walks the paths from the root.
+/// Visits all paths from the root.
 class Walk {
  public:
   Walk(const PickleMachine& machine, u64 file_size, FindingLog& findings)
@@ -74,7 +74,7 @@ class Walk {
   bool exhausted() const { return exhausted_; }
 
  private:
-  /// False if the list takes too much memory, or time.
+  /// Returns false if the list's memory or time limit is exceeded.
   bool charge(u64 bytes) {
     if (bytes <= budget_) {
       budget_ -= bytes;
@@ -138,7 +138,8 @@ class Walk {
     }
   }
 
-  /// Numbers and texts of NumPy and complex numbers equal those of Python.
+  /// True if a dict mixes names and object keys: NumPy scalars and complex numbers may equal Python's texts and
+  /// numbers.
   bool has_object_keys(ValueId dict) const {
     const std::span<const ValueId> entries = values_.items(dict);
     bool has_objects = false, has_names = false;
@@ -159,18 +160,18 @@ class Walk {
   std::vector<bool> is_named_;
   std::unordered_map<std::string, std::size_t> by_name_;
   std::vector<NamedTensor> tensors_;
-  std::size_t object_keys_ = 0;  // levels that have some
+  std::size_t object_keys_ = 0;  // levels that have object keys
   bool too_deep_ = false;
   bool exhausted_ = false;
 };
 
-/// Reaches every value below the root once, over edges that make no name as well.
+/// Visits every value below the root once, also by edges that do not contribute to names.
 class Unnamed {
  public:
   Unnamed(const PickleMachine& machine, const std::vector<bool>& is_named)
       : machine_(machine), values_(machine.values()), is_named_(is_named), seen_(values_.size()) {
     for (std::size_t i = 0; i < is_named.size(); ++i) {
-      if (is_named[i]) seen_[machine.tensors()[i].storage] = true;  // its elements have a name
+      if (is_named[i]) seen_[machine.tensors()[i].storage] = true;  // its elements are reachable by name
     }
   }
 
@@ -265,7 +266,7 @@ NamedTensors named_tensors(const PickleMachine& machine, u64 file_size, FindingL
 std::string wrapper_key(const PickleMachine& machine) {
   const Values& values = machine.values();
   if (!values.is(machine.root(), ValueKind::dict)) return {};
-  // Weights beside the key are the weights: "model.…" is then only the beginning of their names.
+  // If there are tensors next to the key, the root holds the weights, and "model." is a part of their names.
   const std::span<const ValueId> entries = values.items(machine.root());
   for (std::size_t i = 1; i < entries.size(); i += 2) {
     if (values.is(entries[i], ValueKind::tensor)) return {};

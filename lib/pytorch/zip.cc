@@ -18,16 +18,16 @@ constexpr u32 local_signature = 0x04034b50;
 constexpr u32 central_signature = 0x02014b50;
 constexpr u32 descriptor_signature = 0x08074b50;
 constexpr u64 local_bytes = 30;
-constexpr u32 in_zip64 = 0xffffffff;  // a field whose value is in the zip64 extra field
+constexpr u32 in_zip64 = 0xffffffff;  // marks a field whose value is in the zip64 extra field
 
 constexpr u16 flag_descriptor = 0x0008;  // CRC and sizes follow the data
 constexpr u16 flag_utf8 = 0x0800;
 constexpr u16 flags_deflate_level = 0x0006;
 constexpr u16 method_stored = 0, method_deflated = 8;
-constexpr u32 attribute_directory = 0x10;  // of DOS
+constexpr u32 attribute_directory = 0x10;  // of MS-DOS
 constexpr u16 extra_zip64 = 1, extra_unicode_path = 0x7075;
 
-/// One central or local header, as far as both have the same fields.
+/// The fields that central and local headers share.
 struct Header {
   u16 flags = 0;
   u16 method = 0;
@@ -36,15 +36,16 @@ struct Header {
   u64 bytes = 0;
   std::string name;
 
-  /// True if a size, or `offset` of the central directory, is saturated and so in the zip64 record.
+  /// True if a size, or `offset` of the central directory, is saturated and therefore in the zip64 record.
   bool is_zip64(const u64* offset) const {
     return bytes == in_zip64 || stored_bytes == in_zip64 || (offset != nullptr && *offset == in_zip64);
   }
-  /// Takes the saturated fields from `extra`'s zip64 record, in the format's fixed order. False if one is missing.
+  /// Reads the saturated fields from the zip64 record in `extra`, in the order that the format prescribes. Returns
+  /// false if one is missing.
   bool take_zip64(std::string_view extra, u64* offset);
 };
 
-/// The one field of that id, or nothing if there is none or if there are several.
+/// Returns the field with this id; nullopt if there is none or more than one.
 std::optional<std::string_view> extra_field(std::string_view extra, u16 wanted) {
   std::optional<std::string_view> found;
   while (extra.size() >= 4) {
@@ -72,7 +73,7 @@ bool Header::take_zip64(std::string_view extra, u64* offset) {
   return true;
 }
 
-/// May a record have this name: a relative path that leads nowhere else?
+/// True for relative paths that stay below the archive's root.
 bool is_safe_name(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.find('\\') != name.npos || name.find('\0') != name.npos) return false;
   if (!is_utf8(name)) return false;
@@ -92,7 +93,7 @@ class ZipReader {
   Result<ZipArchive> read();
 
  private:
-  /// A record as the central directory has it.
+  /// A record as described by the central directory.
   struct Entry {
     ZipRecord record;
     u16 flags = 0;
@@ -114,7 +115,7 @@ class ZipReader {
   const ByteSource& source_;
   u64 size_;
   std::vector<Entry> entries_;
-  bool all_read_ = true;  // every record's place is known
+  bool all_read_ = true;  // the location of every record is known
   ZipArchive archive_;
 };
 
@@ -199,7 +200,7 @@ bool ZipReader::check_central_header(const Header& header, const Entry& entry, u
     return wrong(fmt::format("has {} bytes, but none are stored", record.bytes));
   }
   if (disk != 0) return wrong(fmt::format("is on disk {}", disk));
-  // torch reads nothing of a directory and leaves the memory of its bytes as it is.
+  // torch does not read directory records, and leaves the memory of such a storage uninitialized.
   const bool is_directory = (attributes & attribute_directory) != 0 || record.name.ends_with('/');
   if (is_directory && record.bytes != 0) return wrong(fmt::format("is a directory of {} bytes", record.bytes));
   return true;
@@ -252,8 +253,8 @@ Status ZipReader::read_local_header(Entry& entry, u64 data_limit) {
   return {};
 }
 
-/// Size of the descriptor behind the data, which is `gap` bytes from what follows: with or without its signature, with
-/// sizes of 4 or 8 bytes. 0, after a finding, if there is none that agrees.
+/// Returns the size of the data descriptor, with or without signature and with sizes of 4 or 8 bytes. The next record
+/// starts `gap` bytes after the data. Returns 0, after a finding, if no variant matches.
 Result<u64> ZipReader::descriptor_bytes(const ZipRecord& record, u64 gap) {
   constexpr u64 longest = 24;
   const u64 at = record.data_offset + record.stored_bytes;
@@ -277,8 +278,8 @@ Result<u64> ZipReader::descriptor_bytes(const ZipRecord& record, u64 gap) {
   return size;
 }
 
-/// Reads the local headers in the order of their places, so that no byte is read for two records, and finds each byte
-/// that no record owns: it is hidden from every reader of the directory.
+/// Reads the local headers in file order, so that no byte is read for two records. Reports bytes that belong to no
+/// record, because no reader of the directory sees them.
 Status ZipReader::read_places(u64 data_limit) {
   std::vector<Entry*> by_place;
   by_place.reserve(entries_.size());

@@ -1,5 +1,5 @@
-// The records of a ZIP archive, judged as strictly as torch's own writer makes them: whatever two readers could
-// understand differently is an error. Source: docs/formats/pytorch.md, "The ZIP form".
+// Reads the records of a ZIP archive, as strictly as torch's own writer produces them: anything that two readers could
+// interpret differently is an error. Source: docs/formats/pytorch.md, "The ZIP form".
 #pragma once
 
 #include <optional>
@@ -17,43 +17,43 @@ struct ZipRecord {
   u64 data_offset = 0;    ///< of the first stored byte; 0 if the local header could not be read
   u64 stored_bytes = 0;
   u64 bytes = 0;  ///< after inflating
-  u32 crc32 = 0;  ///< of the inflated bytes, as the central directory says
+  u32 crc32 = 0;  ///< of the inflated bytes, according to the central directory
   bool is_deflated = false;
 };
 
 struct ZipArchive {
-  std::vector<ZipRecord> records;  ///< in the order of the central directory; those whose data is in the file
+  std::vector<ZipRecord> records;  ///< in central directory order; only those whose data is in the file
   bool complete = false;           ///< the central directory was found and read to its end
   FindingLog findings;             ///< "pt-zip-…"
 
-  /// The only record of that name, or nullptr.
+  /// Returns the record of that name, or nullptr.
   const ZipRecord* find(std::string_view name) const;
 };
 
-/// The name as torch looks it up: the case of ASCII letters does not count.
+/// The name for look-ups, which in torch ignore the case of ASCII letters.
 std::string folded_name(std::string_view name);
 
-/// Reads the central directory of `source` (whose size is known) and every local header; no record's data. Errors:
-/// those of reading. Memory: about 120 bytes a record; time is linear but for sorting the records by their place.
-/// Records that share bytes are left out but for the first.
+/// Reads the central directory and all local headers, but no data. The size of `source` must be known. Of records that
+/// share bytes only the first is kept. Fails only if reading fails. Memory: about 120 bytes per record; time is linear,
+/// except for sorting the records by offset.
 Result<ZipArchive> read_zip(const ByteSource& source);
 
-/// Beyond this many times its stored bytes a large deflated record is a bomb rather than weights, which hardly
-/// compress.
+/// Maximum compression ratio of a large deflated record. Weights hardly compress; a higher ratio is a bomb.
 inline constexpr u64 most_inflation = 100;
 bool inflates_too_far(const ZipRecord& record);
 
-/// What a deflated pickle may inflate to: pickles shrink to a fifth, and running one takes thirty times its bytes.
+/// Maximum inflated size of a deflated pickle. Pickles compress to about a fifth, and running one takes thirty times
+/// its size in memory.
 u64 most_pickle_bytes(const ZipRecord& record);
 
-/// "pt-zip-crc"
+/// The error "pt-zip-crc".
 Error wrong_crc(const ZipRecord& record, u32 crc);
 
-/// The bytes of a record, inflated if need be, with its CRC-32 checked. Codes: "pt-record-size" above `most` bytes,
-/// "pt-zip-deflate", "pt-zip-crc", those of reading.
+/// Returns the bytes of a record, inflated and with the CRC-32 checked. Fails with "pt-record-size" above `most` bytes,
+/// "pt-zip-deflate", "pt-zip-crc", or if reading fails.
 Result<std::vector<std::byte>> read_record(const ByteSource& source, const ZipRecord& record, u64 most);
 
-/// Does the data of a record have its CRC-32? Reads all of it, in pieces. Codes as read_record().
+/// Checks the CRC-32 of a record's data, which it reads in pieces. Fails like read_record().
 Status check_crc(const ByteSource& source, const ZipRecord& record);
 
 }  // namespace modelutils::pytorch

@@ -17,7 +17,7 @@ constexpr u32 end64_signature = 0x06064b50;
 constexpr u32 locator_signature = 0x07064b50;
 constexpr u64 end_bytes = 22, end64_bytes = 56, locator_bytes = 20;
 constexpr u64 max_comment = 0xffff;
-constexpr u32 saturated = 0xffffffff;  // a field whose value is in the zip64 end record
+constexpr u32 saturated = 0xffffffff;  // marks a field whose value is in the zip64 end record
 constexpr u16 saturated_short = 0xffff;
 constexpr u64 max_directory_bytes = u64{128} << 20;
 
@@ -39,7 +39,7 @@ class EndReader {
   FindingLog& findings_;
 };
 
-/// True if an end record could begin here: of one disk, with one count.
+/// True if an end record may start here: one disk, and equal counts.
 bool is_end_record(const char* at) {
   return load<u32>(at + 4) == 0 && load<u16>(at + 8) == load<u16>(at + 10);
 }
@@ -50,8 +50,8 @@ Result<std::optional<ZipDirectory>> EndReader::find_directory() {
   const u64 tail_at = size_ - tail_bytes;
   std::string tail(tail_bytes, '\0');
   MU_TRY(source_.read_exact(tail_at, std::as_writable_bytes(std::span(tail))));
-  // Most readers take the last one, whatever its comment's length says; others the one whose comment ends with the
-  // file.
+  // Most readers take the last end record, whatever its comment length; others take the one whose comment ends with the
+  // file. Require that both are the same.
   const std::size_t at = tail.rfind(end_magic);
   if (at == std::string::npos) {
     error("the archive's end record is missing: the file is cut off or is not a whole ZIP archive", size_);
@@ -95,7 +95,7 @@ Result<std::optional<ZipDirectory>> EndReader::zip64_directory(u64 end_at, const
       return none;
     }
     MU_TRY(source_.read_exact(end64_at, std::as_writable_bytes(std::span(end64))));
-    // Some readers find it by the locator, others right in front of the locator: it must be both.
+    // Some readers use the locator, others look right before it, so both must lead to the same record.
     const bool is_in_place = end64_at + end64_bytes == locator_at && load<u64>(end64.data() + 4) == end64_bytes - 12;
     const bool is_one_disk = load<u32>(locator.data() + 4) == 0 && load<u32>(locator.data() + 16) <= 1 &&
                              load<u32>(end64.data() + 16) == 0 && load<u32>(end64.data() + 20) == 0;

@@ -1,4 +1,4 @@
-// Where a ZIP archive ends, and with it where its central directory is. Internal.
+// Finds the end record of a ZIP archive, and thereby the central directory. Internal.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@ namespace modelutils::pytorch {
 struct ZipDirectory {
   u64 offset = 0;
   u64 bytes = 0;
-  u64 count = 0;  ///< of records; they fit into `bytes`
+  u64 count = 0;  ///< number of records; they fit into `bytes`
 };
 
-/// The smallest size of a record's header in the central directory.
+/// Minimum size of a record's header in the central directory.
 inline constexpr u64 central_header_bytes = 46;
 
-/// Finds the central directory of an archive of `size` bytes, from the one end record that every reader finds. Nothing,
-/// and a finding "pt-zip-end", if there is none, if there could be another one, if it does not end with the file, or if
-/// the end record, the zip64 end record and the directory's place disagree. Errors: those of reading.
+/// Finds the central directory of an archive of `size` bytes. Returns nullopt, after a finding "pt-zip-end", if the end
+/// record is missing, ambiguous or not at the end of the file, or if the end record, the zip64 end record and the
+/// directory's location disagree. Fails only if reading fails.
 Result<std::optional<ZipDirectory>> find_zip_directory(const ByteSource& source, u64 size, FindingLog& findings);
 
 }  // namespace modelutils::pytorch

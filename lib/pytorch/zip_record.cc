@@ -1,4 +1,4 @@
-// The bytes of one record: read, inflated, compared with its CRC-32.
+// Reads a record: inflates it and checks its CRC-32.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ Error record_error(std::string code, std::string message, const ZipRecord& recor
                .offset = record.data_offset};
 }
 
-/// Calls `take` with the inflated bytes, piece by piece, then compares the CRC-32.
+/// Calls take(piece) with successive inflated bytes, then checks the CRC-32.
 template <typename Take>
 Status for_each_piece(const ByteSource& source, const ZipRecord& record, Take take) {
   constexpr std::size_t piece_bytes = 256 * 1024;
