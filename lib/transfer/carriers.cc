@@ -20,10 +20,10 @@ namespace modelutils {
 
 namespace {
 
-// Elements that are decoded at a time, about: their float32 values stay in the first-level cache.
+// Approximate number of elements decoded at a time: their float32 values stay in the first-level cache.
 constexpr u64 decoded_elements = 4096;
 
-// Elements and blocks of one type stay what they are.
+// Plain tensors: elements and blocks of one type, which are copied if possible.
 
 ScaleUse plain_scale_use(const StoredForm& /*form*/, u64 /*columns*/, const RepackOptions& /*options*/) {
   return ScaleUse::nothing;
@@ -48,7 +48,7 @@ bool plain_carries_exactly(const StoredForm& form, u64 /*columns*/, const ScaleA
   return type == TensorType::F32 || type == form.type();
 }
 
-// MLX's groups.
+// Groups quantized by MLX.
 
 MlxForm mlx_groups(const StoredForm& form, u64 columns) {
   return {form.params, form.types[1], form.types[2], columns};
@@ -62,14 +62,15 @@ void analyse_mlx(const StoredForm& form, u64 columns, const StoredPlanes& planes
   analyse_scales(mlx_groups(form, columns), planes[1], planes[2], planes[0], analysis);
 }
 
-// Perhaps only groups of zeros have exponents out of range or scales that are rounded.
+// True if looking at the codes may help: groups of zeros can be the only ones with exponents out of range or with
+// scales that f16 rounds.
 bool mlx_wants_codes(const StoredForm& form, const ScaleAnalysis& analysis, const Result<Target>& target,
                      const RepackOptions& options) {
   const mlx::Mode mode = form.params.mode;
   const bool is_mx = mode == mlx::Mode::mxfp4 || mode == mlx::Mode::mxfp8;
   const bool is_ideal =
       target && (target->carry == Carry::blocks || (mode == mlx::Mode::mxfp8 && target->type == TensorType::BF16));
-  // Only scales that f16 rounds stand in the way of --exact.
+  // With --exact, only scales that f16 rounds prevent an exact result.
   const bool nearly_exact = mode == mlx::Mode::affine && options.exact && analysis.inexact > 0 &&
                             analysis.too_large == 0 && form.params.bits <= 5;
   return nearly_exact || (is_mx && !is_ideal);
@@ -101,7 +102,7 @@ constexpr std::array carriers = {
 };
 // clang-format on
 
-// Pieces of rows, each of whole units and whole blocks: where their planes are.
+// Splits rows into pieces of whole units and whole blocks, and locates their planes.
 class Pieces {
  public:
   Pieces(const StoredForm& form, u64 columns, const StoredPlanes& planes)
@@ -122,10 +123,10 @@ class Pieces {
  private:
   u64 unit_;
   const StoredPlanes& planes_;
-  std::array<u64, max_planes> bytes_{};  // of a unit
+  std::array<u64, max_planes> bytes_{};  // bytes per unit
 };
 
-// Values that lie there as they are, at an address of floats; nothing where they have to be decoded.
+// Returns the values in place if they are float32 at an aligned address; empty if they need decoding.
 std::span<const float> floats_at(const StoredForm& form, Bytes values) {
   const bool are_floats = form.is_plain() && form.type() == TensorType::F32 &&
                           std::bit_cast<std::uintptr_t>(values.data()) % alignof(float) == 0;
@@ -151,7 +152,7 @@ void carry_rows(const StoredForm& form, u64 columns, const Target& target, const
 
   const Pieces pieces(form, columns, planes);
   const TypeInfo& info = type_info(target.type);
-  // Importance is that of the columns of whole rows.
+  // With importance data, encode whole rows, because the weights are per column.
   const u64 unit = hints.importance.empty() ? std::lcm(pieces.unit(), u64{info.block_elements}) : columns;
   const u64 most = unit * std::max<u64>(decoded_elements / unit, 1);
   const u64 elements = out.size() / info.block_bytes * info.block_elements;

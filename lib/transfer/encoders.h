@@ -1,4 +1,4 @@
-// Encoders: rows of a type from float32 values. One row of the table (encoders.cc) for each type that can be made.
+// Encoders: convert float32 rows to a type. The table in encoders.cc has one row per supported type.
 #pragma once
 
 #include <span>
@@ -8,19 +8,19 @@
 
 namespace modelutils {
 
-/// What an encoder may want to know beside the values.
+/// Optional inputs of an encoder besides the values.
 struct EncodeHints {
-  std::span<const float> importance = {};  ///< of each column of the rows; empty: all alike
+  std::span<const float> importance = {};  ///< weight of each column; empty: all equal
 };
 
 struct Encoder {
   TensorType type;
-  /// Encodes whole rows of `columns` elements, a multiple of the type's block elements; `out` has the bytes that they
-  /// take. A row's bytes depend on nothing but its values and the hints. Any number of threads may call it at once.
+  /// Encodes whole rows of `columns` elements, a multiple of the type's block size; `out` has exactly the bytes they
+  /// need. The result depends only on the row's values and the hints. Thread-safe.
   void (*encode)(std::span<const float> values, u64 columns, const EncodeHints& hints, MutableBytes out);
 };
 
-/// nullptr if nothing makes the type.
+/// Returns nullptr if there is no encoder for the type.
 const Encoder* encoder_of(TensorType type);
 
 }  // namespace modelutils

@@ -9,13 +9,13 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t half_block = 16;  // the low nibbles of 16 bytes are elements 0 to 15, the high ones 16 to 31
+constexpr std::size_t half_block = 16;  // in 16 bytes, low nibbles are elements 0 to 15, high ones 16 to 31
 
 std::byte without_bias(unsigned code, int bias) {
   return static_cast<std::byte>(static_cast<i8>(static_cast<int>(code) - bias));
 }
 
-// d, 16 bytes of nibbles -> d, 32 codes.
+// (d, 16 bytes of nibbles) to (d, 32 codes).
 void q4_0_to_q8_0(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, 2);
   for (std::size_t i = 0; i < half_block; ++i) {
@@ -25,7 +25,7 @@ void q4_0_to_q8_0(const std::byte* from, std::byte* to) {
   }
 }
 
-// d, 32 fifth bits, 16 bytes of nibbles -> d, 32 codes.
+// (d, 32 fifth bits, 16 bytes of nibbles) to (d, 32 codes).
 void q5_0_to_q8_0(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, 2);
   u32 fifth = 0;
@@ -37,7 +37,7 @@ void q5_0_to_q8_0(const std::byte* from, std::byte* to) {
   }
 }
 
-// d, m, nibbles -> d, m, 32 fifth bits, nibbles.
+// (d, m, nibbles) to (d, m, 32 fifth bits, nibbles).
 void q4_1_to_q5_1(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, 4);
   std::memset(to + 4, 0, 4);
@@ -54,7 +54,7 @@ BlockConversion conversion_of(TensorType from, TensorType to) {
 
 void convert_blocks(TensorType from, TensorType to, Bytes source, MutableBytes out) {
   if (to == TensorType::F32) {
-    // Decoded next to the output, whose address need not be a multiple of 4.
+    // The output may be unaligned, so decode into a buffer.
     std::vector<float> values(out.size() / 4);
     dequantize(from, source, values);
     std::memcpy(out.data(), values.data(), values.size() * 4);

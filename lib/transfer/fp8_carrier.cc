@@ -16,8 +16,8 @@ namespace {
 
 constexpr double greatest_e4m3 = 448;
 
-// A product with E4M3, whose numbers are n × 2^e with n < 16 and e from -9 to 5, is exact in BF16, too, where the scale
-// moves the exponent alone, and not beyond what BF16 has.
+// True if the product of every E4M3 number with `scale` is exact in BF16. E4M3 numbers are n × 2^e with n < 16 and −9 ≤
+// e ≤ 5, so this holds for powers of two within BF16's exponent range.
 bool is_exact_in_bf16(float scale) {
   int exponent = 0;
   return std::frexp(std::abs(scale), &exponent) == 0.5f && exponent >= -116 && exponent <= 120;

@@ -3,7 +3,7 @@
 namespace modelutils {
 
 SourceStretch next_stretch(std::span<const u64> sources) {
-  constexpr std::size_t most_in_vain = 64;  // units looked at that do not make the stretch longer
+  constexpr std::size_t most_in_vain = 64;  // stop after this many units that do not extend the stretch
   SourceStretch best{sources.front(), sources.front(), 1, true};
   u64 low = best.low;
   u64 high = best.high;

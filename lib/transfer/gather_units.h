@@ -1,4 +1,4 @@
-// Reading the units of a recipe's part in the target's order.
+// Reads the units of a recipe part in the target's order.
 #pragma once
 
 #include <algorithm>
@@ -12,23 +12,23 @@
 
 namespace modelutils {
 
-/// Reads what units [first, first + count) of the target take from a part: `unit_bytes` for each, to its place in
-/// `out`; what other parts make is left alone. `read(source_unit, count, MutableBytes) -> Status` reads units that
-/// follow one another in the source: runs, and stretches of it that are mostly wanted, whatever the order. Errors:
-/// those of `read`.
+/// Reads the units [first, first + count) of the target that come from this part, `unit_bytes` each, to their places in
+/// `out`; units from other parts are left unchanged. `read(source_unit, count, MutableBytes) -> Status` reads
+/// consecutive source units; it is called for runs, and for stretches in any order that are mostly needed. Fails only
+/// if `read` fails.
 template <typename Read>
 Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes, MutableBytes out, Read&& read);
 
-/// A stretch of the source that holds the units of the target from some one on.
+/// A range of the source that contains consecutive units of the target.
 struct SourceStretch {
-  u64 low = 0, high = 0;    ///< the first and last unit of the source
-  std::size_t count = 0;    ///< units of the target
-  bool is_in_order = true;  ///< are they the units of the source, one after another?
+  u64 low = 0, high = 0;    ///< first and last source unit
+  std::size_t count = 0;    ///< number of target units
+  bool is_in_order = true;  ///< the source units are consecutive
 };
 inline constexpr u64 no_unit = ~u64{0};
 
-/// The longest stretch of at most about twice what is wanted of it. `sources` are units of the source for units of the
-/// target; the first is not no_unit, at which it ends.
+/// Returns the longest stretch that reads at most about twice the needed units. `sources` are the source units of
+/// consecutive target units, up to the first no_unit; the first element must not be no_unit.
 SourceStretch next_stretch(std::span<const u64> sources);
 
 template <typename Read>
@@ -38,7 +38,7 @@ Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes
   if (begin >= end || unit_bytes == 0) return {};
   out = out.subspan((begin - first) * unit_bytes, (end - begin) * unit_bytes);
   if (units.is_run()) return read(units.part().from.base + begin - units.begin(), end - begin, out);
-  // Not kept for the thread: the C library ends the process where it has no memory for what ends with a thread.
+  // Not thread_local: the C library terminates the process if it cannot allocate the destructor's registration.
   std::vector<u64> sources;
   sources.reserve(end - begin);
   std::unique_ptr<std::byte[]> window;

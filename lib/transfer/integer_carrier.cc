@@ -18,13 +18,13 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 block = 32;  // elements of Q4_0, Q5_0, Q8_0
+constexpr u64 block = 32;  // block size of Q4_0, Q5_0 and Q8_0
 
 bool has_codes(const ScaleAnalysis& analysis) {
   return analysis.least <= analysis.greatest;
 }
 
-// The narrowest block type whose codes hold the integers; Q4_0 also with a negative scale.
+// Returns the narrowest block type whose codes hold the integers; in Q4_0, the scale may be negated.
 std::optional<TensorType> type_for(i32 least, i32 greatest) {
   const auto within = [&](i32 low, i32 high) { return least >= low && greatest <= high; };
   if (within(-8, 7) || within(-7, 8)) return TensorType::Q4_0;
@@ -33,7 +33,7 @@ std::optional<TensorType> type_for(i32 least, i32 greatest) {
   return std::nullopt;
 }
 
-// Is every block of 32 within one group?
+// True if every block of 32 elements lies within one group.
 bool fills_blocks(const StoredForm& form, u64 columns) {
   const IntegerParams& of = form.integers;
   return !of.is_scattered && columns % block == 0 && of.group % block == 0;
@@ -49,7 +49,7 @@ std::optional<TensorType> exact_type(const StoredForm& form, u64 columns, const 
   return std::nullopt;
 }
 
-// The range of code − zero point of rows whose groups fill blocks.
+// Finds the range of code − zero point, for rows whose groups fill blocks.
 void look_at_codes(const StoredForm& form, u64 columns, const StoredPlanes& planes, ScaleAnalysis& analysis) {
   const IntegerParams& of = form.integers;
   const u64 width = of.group == 0 ? columns : of.group;
@@ -77,7 +77,7 @@ void look_at_codes(const StoredForm& form, u64 columns, const StoredPlanes& plan
   }
 }
 
-// What zero points and the width of the codes leave possible.
+// Bounds code − zero point by the zero points and the width of the codes.
 void bound_codes(const StoredForm& form, const StoredPlanes& planes, ScaleAnalysis& analysis) {
   const IntegerParams& of = form.integers;
   const i32 half = 1 << (of.bits - 1);
@@ -101,14 +101,15 @@ void bound_codes(const StoredForm& form, const StoredPlanes& planes, ScaleAnalys
 void look_at_scales(const StoredForm& form, Bytes scales, ScaleAnalysis& analysis) {
   const u64 width = type_info(form.types[1]).block_bytes;
   analysis.values += scales.size() / width;
-  if (form.types[1] == TensorType::F16) {  // which holds all of them, and with which no code becomes infinite
+  if (form.types[1] == TensorType::F16) {  // F16 holds all scales, and no code makes the product infinite
     for (u64 i = 0; i < scales.size(); i += width) {
       analysis.not_finite += (load<u16>(scales.data() + i) & 0x7C00) == 0x7C00 ? 1 : 0;
     }
     return;
   }
   const IntegerParams& of = form.integers;
-  const double greatest = std::ldexp(1, of.is_signed ? of.bits - 1 : of.bits);  // of code minus zero point
+  // maximum magnitude of code − zero point
+  const double greatest = std::ldexp(1, of.is_signed ? of.bits - 1 : of.bits);
   for (Bytes left = scales; !left.empty(); left = left.subspan(width)) {
     const float scale = scale_at(form.types[1], left.data());
     if (!std::isfinite(scale)) {
@@ -131,7 +132,7 @@ std::string why_no_block(const StoredForm& form, u64 columns, const ScaleAnalysi
   return fmt::format("codes minus zero points reach from {} to {}", analysis.least, analysis.greatest);
 }
 
-// A block of integers behind its scale, the other half of the block's code.
+// Writes a block of integers after its scale; the codes are given as two halves.
 template <TensorType TYPE>
 [[gnu::always_inline]] inline void put_block(SixteenBytes first, SixteenBytes second, std::byte* out) {
   if constexpr (TYPE == TensorType::Q8_0) {
@@ -173,7 +174,7 @@ void repack(const StoredForm& form, u64 columns, const StoredPlanes& planes, std
       const u16 half = is_f16 ? load<u16>(scale) : f32_to_f16(shared.scale);
       const i32 zero = shared.zero;
       const auto less = static_cast<u8>(zero);
-      // Q4_0 has -8 … 7: a block with 8, which then has no -8, is negated together with its scale.
+      // Q4_0 codes are −8 … 7. A block that contains 8 contains no −8, so negate the block and its scale.
       const bool may_have_eight = TYPE == TensorType::Q4_0 && greatest_code - zero >= 8;
       const std::byte* const group_end = codes + std::min<u64>(width, static_cast<u64>(row_end - codes));
       for (; codes != group_end; codes += block, out += block_bytes) {
@@ -209,10 +210,10 @@ void analyse_integers(const StoredForm& form, u64 columns, const StoredPlanes& p
     bound_codes(form, planes, analysis);
     return;
   }
-  // Where blocks hold the values, it does not matter whether 16 bits do.
+  // If block types hold the values, it is irrelevant whether 16-bit types do.
   if (fills_blocks(form, columns) && analysis.inexact == 0 && analysis.too_large == 0) {
     look_at_codes(form, columns, planes, analysis);
-    analysis.not_f16 = analysis.not_bf16 = 1;  // not looked at
+    analysis.not_f16 = analysis.not_bf16 = 1;  // not examined
     const auto possible = type_for(analysis.least_possible, analysis.greatest_possible);
     if (analysis.scales_fit && possible && possible == type_for(analysis.least, analysis.greatest)) {
       analysis.least = analysis.least_possible;
@@ -265,7 +266,7 @@ Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleA
                    fmt::format("{} of {} scales are too large for f16", analysis.too_large, analysis.values));
   }
   if (!has_codes(analysis)) {
-    // The narrowest type needs no look at the codes where they cannot be outside of it; else they are looked at next.
+    // If even the bounds fit the narrowest type, the codes need not be read; otherwise they are read next.
     ScaleAnalysis bounds = analysis;
     bounds.least = analysis.least_possible;
     bounds.greatest = analysis.greatest_possible;

@@ -1,5 +1,5 @@
-// The row of FormKind::integers in the table of carriers (carriers.cc): code − zero point is an integer, so block types
-// without an offset hold scale × integer exactly. docs/formats/hf-quantized.md has the conditions.
+// Carrier for FormKind::integers (carriers.cc): code − zero point is an integer, so block types without an offset hold
+// scale × integer exactly. Conditions: docs/formats/hf-quantized.md.
 #pragma once
 
 #include "transfer/carriers.h"
@@ -10,7 +10,7 @@ ScaleUse integer_scale_use(const StoredForm& form, u64 columns, const RepackOpti
 void analyse_integers(const StoredForm& form, u64 columns, const StoredPlanes& planes, ScaleAnalysis& analysis);
 bool wants_integer_codes(const StoredForm& form, const ScaleAnalysis& analysis, const Result<Target>& target,
                          const RepackOptions& options);
-/// Errors "convert-inexact", "convert-scale", "convert-zero-point".
+/// Fails with "convert-inexact", "convert-scale" or "convert-zero-point".
 Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                                const RepackOptions& options, bool must_be_f32);
 bool integers_carry_exactly(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis, TensorType type);

@@ -16,14 +16,14 @@ namespace {
 
 void look_at(TensorType type, float value, ScaleAnalysis& analysis) {
   ++analysis.values;
-  if (!(std::abs(value) < 65520.0f)) {  // NaN, too
+  if (!(std::abs(value) < 65520.0f)) {  // also NaN
     ++analysis.too_large;
   } else if (type != TensorType::F16 && f16_to_f32(f32_to_f16(value)) != value) {
     ++analysis.inexact;
   }
 }
 
-// Are all codes of a group 0? In the FP modes -0 counts as well.
+// True if all codes of a group are 0; in the FP modes also −0.
 bool is_zero_group(const MlxForm& form, Bytes codes, std::size_t group) {
   const u32 size = form.params.group_bytes();
   const bool is_affine = form.params.mode == mlx::Mode::affine;
@@ -40,7 +40,7 @@ void analyse_affine(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes
   for (std::size_t group = 0; group < groups; ++group) {
     const float scale = scale_at(form.scale_type, scales.data() + group * scale_size);
     const float bias = scale_at(form.bias_type, biases.data() + group * bias_size);
-    // Where all codes are 0, every value is the bias: it does not matter that the scale is rounded.
+    // If all codes are 0, every value equals the bias, so rounding the scale is harmless.
     const bool scale_matters = codes.empty() || !(std::abs(scale) < 65520.0f) || !is_zero_group(form, codes, group);
     look_at(scale_matters ? form.scale_type : TensorType::F16, scale, analysis);
     look_at(form.bias_type, bias, analysis);
@@ -111,7 +111,7 @@ void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes
 
 namespace {
 
-// Exponents within [low, high], or no group that counts.
+// True if all relevant exponents are within [low, high].
 bool exponents_within(const ScaleAnalysis& analysis, u8 low, u8 high) {
   return analysis.least_exponent > analysis.greatest_exponent ||
          (analysis.least_exponent >= low && analysis.greatest_exponent <= high);
@@ -176,7 +176,7 @@ Target mxfp4_target(const MlxForm& form, const ScaleAnalysis& analysis, bool com
   return decoded(TensorType::BF16, true, "for runtimes without MXFP4; exponents out of range for Q5_0");
 }
 
-// Greatest elements: 6 of E2M1, 448 of E4M3.
+// The largest elements are 6 (E2M1) and 448 (E4M3).
 bool may_overflow(const MlxForm& form, const ScaleAnalysis& analysis) {
   switch (form.params.mode) {
     case mlx::Mode::affine: return !(analysis.largest <= static_cast<double>(std::numeric_limits<float>::max()));

@@ -1,4 +1,4 @@
-// Which GGUF type carries a matrix that MLX quantised, and whether exactly: the table of docs/conversion.md as code.
+// Chooses the GGUF type for a matrix quantized by MLX, as described in docs/conversion.md.
 #pragma once
 
 #include <limits>
@@ -11,94 +11,96 @@
 
 namespace modelutils {
 
-/// How a quantised matrix is stored.
+/// The storage form of a quantized matrix.
 struct MlxForm {
   mlx::Params params;
-  TensorType scale_type = TensorType::F16;  ///< F16, BF16, F32; U8 in the FP modes
-  TensorType bias_type = TensorType::F16;   ///< affine only
-  u64 columns = 0;                          ///< elements of a row, a multiple of the group size
+  TensorType scale_type = TensorType::F16;  ///< F16, BF16 or F32; U8 in the FP modes
+  TensorType bias_type = TensorType::F16;   ///< affine mode only
+  u64 columns = 0;                          ///< elements per row, a multiple of the group size
 
   /// "affine 4-bit, group 64, BF16 scales"
   std::string text() const;
 };
 
-/// What a look at all scales and biases of a tensor tells. Join the parts with add().
+/// Statistics of a tensor's scales and biases. Combine parts with add().
 struct ScaleAnalysis {
-  u64 values = 0;           ///< scales and biases seen
-  u64 inexact = 0;          ///< of them not exact in f16
-  u64 too_large = 0;        ///< of them infinite in f16 (65520 and above, NaN and Inf too)
-  bool symmetric = true;    ///< bias = -128 × scale in every group (8-bit affine)
-  double largest = 0;       ///< bound of |value|: of |bias| and |bias + (2^bits - 1) × scale|; Inf for NaN
-  u8 least_exponent = 255;  ///< E8M0 bytes of the mx modes, groups of zeros left out where codes were given
+  u64 values = 0;           ///< scales and biases examined
+  u64 inexact = 0;          ///< those that f16 rounds
+  u64 too_large = 0;        ///< those that f16 cannot hold: 65520 and above, infinity, NaN
+  bool symmetric = true;    ///< 8-bit affine: bias = −128 × scale in every group
+  double largest = 0;       ///< upper bound of |value|: max of |bias| and |bias + (2^bits − 1) × scale|; Inf if NaN
+                            ///< occurs
+  u8 least_exponent = 255;  ///< E8M0 bytes of the mx modes, except for groups of zeros if codes were given
   u8 greatest_exponent = 0;
-  u64 odd_scales = 0;  ///< NVFP4 bytes that ggml reads in another way than MLX (0x7F, 0x80 and above)
+  u64 odd_scales = 0;  ///< NVFP4 bytes that ggml and MLX interpret differently (0x7F, 0x80 and above)
 
-  // Of integer forms, where codes were given.
-  i32 least = std::numeric_limits<i32>::max();  ///< code − zero point
+  // Integer forms, if codes were given:
+  i32 least = std::numeric_limits<i32>::max();  ///< range of code − zero point
   i32 greatest = std::numeric_limits<i32>::min();
   u64 not_f16 = 0;    ///< values that f16 rounds
   u64 not_bf16 = 0;   ///< values that bf16 rounds
-  u64 bad_zeros = 0;  ///< zero points above every code, which readers understand in two ways
-  /// Between which code − zero point must lie, whatever the codes are.
+  u64 bad_zeros = 0;  ///< zero points above every code, which readers interpret differently
+  /// Range of code − zero point for any codes.
   i32 least_possible = std::numeric_limits<i32>::max();
   i32 greatest_possible = std::numeric_limits<i32>::min();
-  bool scales_fit = false;  ///< all scales were looked at before, and blocks hold them
-  bool is_settled = false;  ///< then: more codes cannot change the choice; `least` and `greatest` are what is possible
+  bool scales_fit = false;  ///< all scales were examined before, and block types hold them
+  bool is_settled = false;  ///< more codes cannot change the choice; `least` and `greatest` are then the possible range
 
-  // Of forms that are not MLX's: what no choice mends.
-  u64 not_finite = 0;   ///< scales that are NaN or infinite
-  u64 negative = 0;     ///< E4M3 scales below 0
-  u64 overflowing = 0;  ///< finite scales with which codes become infinite
+  // Forms other than MLX's; no choice of type can fix these:
+  u64 not_finite = 0;   ///< NaN or infinite scales
+  u64 negative = 0;     ///< negative E4M3 scales
+  u64 overflowing = 0;  ///< finite scales that make codes infinite
   bool has_bad_scales() const { return not_finite + negative + overflowing > 0; }
 
   void add(const ScaleAnalysis& other);
-  /// For a second look, at the codes as well: nothing but what the look at all scales leaves open.
+  /// Starts a second analysis that includes the codes, keeping only the results for all scales that it needs.
   ScaleAnalysis for_codes() const;
 };
 
-/// Looks at the scales and biases of whole rows. `codes` may be empty. If given, groups whose codes are all 0 count
-/// less: in the mx modes their exponents do not count (Metal writes e = 0 there, which carries no value), unless 255;
-/// in affine mode their scales do not count as inexact (MLX writes 1e-7 there, the value is the bias).
+/// Analyses the scales and biases of whole rows. If `codes` are given, groups whose codes are all 0 are treated
+/// specially: in the mx modes their exponents are ignored unless 255 (Metal writes e = 0, which has no effect); in
+/// affine mode their scales do not count as inexact (MLX writes 1e-7; the value is the bias).
 void analyse_scales(const MlxForm& form, Bytes scales, Bytes biases, Bytes codes, ScaleAnalysis& analysis);
 
 struct RepackOptions {
-  TensorType fallback = TensorType::Q8_0;  ///< for what has no exact block type: Q8_0, F16, BF16 or F32
-  bool exact = false;                      ///< refuse what is not carried bit for bit
+  TensorType fallback = TensorType::Q8_0;  ///< type for tensors without an exact block type: Q8_0, F16, BF16 or F32
+  bool exact = false;                      ///< refuse tensors that no type holds bit for bit
   bool compat = false;                     ///< avoid MXFP4 and NVFP4
-  bool may_scale = false;                  ///< the runtime multiplies by a tensor ".scale" here
+  bool may_scale = false;                  ///< the runtime multiplies this tensor by a ".scale" tensor
 };
 
-/// How values get into a target type.
+/// How values are converted to the target type.
 enum class Carry : u8 {
-  copy,       ///< the stored bytes, which are of the type
-  blocks,     ///< codes regrouped, scales copied: Q4_1, Q5_1, symmetric Q8_0, MXFP4, NVFP4, Q5_0 from mxfp4
-  q8_0_best,  ///< each block in the better of the integer form and plain Q8_0
-  encode,     ///< exact float32 values, encoded (encoders.h)
+  copy,       ///< copy the stored bytes, which have the target type
+  blocks,     ///< regroup codes and copy scales: Q4_1, Q5_1, symmetric Q8_0, MXFP4, NVFP4, Q5_0 from mxfp4
+  q8_0_best,  ///< for each block, the better of the integer form and plain Q8_0
+  encode,     ///< encode the exact float32 values (encoders.h)
 };
 
 struct Target {
   TensorType type = TensorType::F32;
   Carry carry = Carry::encode;
   bool exact = true;
-  std::string reason;         ///< why, where it is not obvious
-  bool has_scale = false;     ///< the values are those of the type times a tensor ".scale"
-  bool may_overflow = false;  ///< a scale is so large that values of its group may be infinite or NaN
+  std::string reason;         ///< explains a choice that is not obvious
+  bool has_scale = false;     ///< the values must be multiplied by a ".scale" tensor
+  bool may_overflow = false;  ///< a scale is so large that values of its group may become infinite or NaN
 };
 
-/// What of choose_target()'s answer depends on the scales, as long as all of them are finite and within f16.
+/// The part of choose_target()'s result that depends on the scales, provided that all are finite and within f16's
+/// range.
 enum class ScaleUse : u8 {
-  nothing,    ///< the form tells all
-  exactness,  ///< the type is certain, whether it is exact is not
-  size,       ///< the type, and with it the size
+  nothing,    ///< none: the form alone determines the result
+  exactness,  ///< the type is fixed, but not whether it is exact
+  size,       ///< the type, and therefore the size
 };
 ScaleUse scale_use(const MlxForm& form, const RepackOptions& options);
 
-/// Chooses the GGUF type. `must_be_f32` is for norms, biases and routers. Error "convert-inexact" under options.exact
-/// if nothing carries the tensor bit for bit.
+/// Chooses the GGUF type. `must_be_f32` is for norms, biases and routers. Fails with "convert-inexact" under
+/// options.exact if no type holds the tensor bit for bit.
 Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis, const RepackOptions& options,
                              bool must_be_f32);
 
-/// Does a tensor of type `type`, made from such a matrix, equal it in every value?
+/// True if a tensor of `type`, converted from such a matrix, equals it in every value.
 bool carries_exactly(const MlxForm& form, const ScaleAnalysis& analysis, TensorType type);
 
 }  // namespace modelutils

@@ -1,5 +1,5 @@
-// From MLX's order of 4-bit codes to ggml's. MLX: byte k holds elements 2k (low nibble) and 2k + 1. ggml: byte k of a
-// block of 32 holds elements k and k + 16.
+// Reorders 4-bit codes from MLX's layout to ggml's. MLX: byte k holds elements 2k (low nibble) and 2k + 1. ggml: byte k
+// of a block of 32 holds elements k and k + 16.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 
 namespace modelutils {
 
-/// The bytes of `word` (32 bits) moved apart: byte k goes to byte 2k.
+/// Moves byte k of `word` (32 bits) to byte 2k.
 constexpr u64 spread_bytes(u64 word) {
   word = (word | word << 16) & 0x0000FFFF0000FFFFu;
   return (word | word << 8) & 0x00FF00FF00FF00FFu;
 }
 
-/// 16 bytes of MLX nibbles whose first half is `a` and second half `c` to 16 bytes at `out`. For every machine.
+/// Reorders 16 bytes of MLX nibbles, given as halves `a` and `c`. Portable version.
 inline void regroup_nibbles_portable(u64 a, u64 c, u8* out) {
   constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
   const u64 even = (a & low) | (c & low) << 4;  // byte k: elements 2k and 2k + 16
@@ -32,7 +32,7 @@ inline void regroup_nibbles_portable(u64 a, u64 c, u8* out) {
   std::memcpy(out + 8, &second, 8);
 }
 
-/// One block of 32 codes: 16 bytes in, 16 bytes out, at any address.
+/// Reorders one block of 32 codes: 16 bytes, at any alignment.
 inline void regroup_block(const u8* in, u8* out) {
 #if defined(__SSE2__)
   const __m128i low = _mm_set1_epi8(0x0F);
@@ -51,7 +51,7 @@ inline void regroup_block(const u8* in, u8* out) {
 }
 
 #if defined(__SSE2__)
-/// Two blocks, `a` with the first halves of both, `c` with the second halves.
+/// Reorders two blocks: `a` has the first halves of both, `c` the second halves.
 inline void regroup_halves(__m128i a, __m128i c, u8* first, u8* second) {
   const __m128i low = _mm_set1_epi8(0x0F);
   const __m128i even = _mm_or_si128(_mm_and_si128(a, low), _mm_andnot_si128(low, _mm_slli_epi16(c, 4)));
@@ -60,7 +60,7 @@ inline void regroup_halves(__m128i a, __m128i c, u8* first, u8* second) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(second), _mm_unpackhi_epi8(even, odd));
 }
 #elif defined(__aarch64__)
-/// The same; the shifts insert what they shift, and keep the other four bits.
+/// The same; the shifts insert into the other operand, keeping its remaining four bits.
 inline void regroup_halves(uint8x16_t a, uint8x16_t c, u8* first, u8* second) {
   const uint8x16_t even = vsliq_n_u8(a, c, 4), odd = vsriq_n_u8(c, a, 4);
   vst1q_u8(first, vzip1q_u8(even, odd));
@@ -68,7 +68,7 @@ inline void regroup_halves(uint8x16_t a, uint8x16_t c, u8* first, u8* second) {
 }
 #endif
 
-/// Two neighbouring blocks of 32 codes, 32 bytes, to 16 bytes at `first` and 16 at `second`.
+/// Reorders two adjacent blocks of 32 codes (32 bytes) to 16 bytes each at `first` and `second`.
 inline void regroup_two_blocks(const u8* in, u8* first, u8* second) {
 #if defined(__SSE2__)
   const __m128i one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
@@ -83,12 +83,13 @@ inline void regroup_two_blocks(const u8* in, u8* first, u8* second) {
 #endif
 }
 
-/// Four parts of 16 codes, 32 bytes, each by itself (NVFP4: byte k of a part holds its elements k and k + 8).
+/// Reorders four independent parts of 16 codes, 32 bytes (NVFP4: byte k of a part holds its elements k and k + 8).
 inline void regroup_four_parts(const u8* in, u8* out) {
 #if defined(__SSE2__)
   const __m128 one = _mm_loadu_ps(reinterpret_cast<const float*>(in));
   const __m128 two = _mm_loadu_ps(reinterpret_cast<const float*>(in + 16));
-  const __m128i a = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(2, 0, 2, 0)));  // first halves of all parts
+  // the first halves of all parts
+  const __m128i a = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(2, 0, 2, 0)));
   const __m128i c = _mm_castps_si128(_mm_shuffle_ps(one, two, _MM_SHUFFLE(3, 1, 3, 1)));
   regroup_halves(a, c, out, out + 16);
 #elif defined(__aarch64__)
@@ -104,10 +105,10 @@ inline void regroup_four_parts(const u8* in, u8* out) {
 #endif
 }
 
-/// 32 codes, eight in a word, one a byte.
+/// 32 codes, one per byte, eight per word.
 using BlockCodes = std::array<u64, 4>;
 
-/// Their low four bits in ggml's order, 16 bytes.
+/// Stores the low four bits of the codes in ggml's order, 16 bytes.
 inline void store_nibbles(const BlockCodes& codes, u8* out) {
   constexpr u64 low = 0x0F0F0F0F0F0F0F0Fu;
   for (u32 run = 0; run < 2; ++run) {
@@ -116,8 +117,8 @@ inline void store_nibbles(const BlockCodes& codes, u8* out) {
   }
 }
 
-/// Their fifth bits, 4 bytes: those of eight codes are brought together by a product in which no two terms meet. For
-/// every machine.
+/// Stores the fifth bits of the codes, 4 bytes. The multiplication gathers the bits of eight codes; no two terms
+/// overlap. Portable version.
 inline void store_fifth_bits_portable(const BlockCodes& codes, u8* out) {
   for (u32 run = 0; run < 4; ++run) {
     out[run] = static_cast<u8>((codes[run] >> 4 & 0x0101010101010101u) * 0x0102040810204080u >> 56);

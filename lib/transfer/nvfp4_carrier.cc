@@ -70,7 +70,7 @@ Result<Target> choose_nvfp4(const StoredForm& form, u64 columns, const ScaleAnal
 
 bool nvfp4_carries_exactly(const StoredForm& /*form*/, u64 /*columns*/, const ScaleAnalysis& /*analysis*/,
                            TensorType type) {
-  return type == TensorType::F32 || type == TensorType::NVFP4;  // with its tensor ".scale"
+  return type == TensorType::F32 || type == TensorType::NVFP4;  // together with its ".scale" tensor
 }
 
 void repack_nvfp4(const StoredForm& /*form*/, u64 columns, const Target& target, const StoredPlanes& planes,

@@ -1,5 +1,5 @@
-// The row of FormKind::nvfp4 in the table of carriers (carriers.cc): NVFP4 blocks with a tensor ".scale" where the
-// runtime multiplies by it, else decoded.
+// Carrier for FormKind::nvfp4 (carriers.cc): NVFP4 blocks with a ".scale" tensor if the runtime applies it, else
+// decoded.
 #pragma once
 
 #include "transfer/carriers.h"
@@ -7,7 +7,7 @@
 namespace modelutils {
 
 void analyse_nvfp4(const StoredForm& form, u64 columns, const StoredPlanes& planes, ScaleAnalysis& analysis);
-/// Errors "convert-inexact", "convert-scale".
+/// Fails with "convert-inexact" or "convert-scale".
 Result<Target> choose_nvfp4(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
                             const RepackOptions& options, bool must_be_f32);
 bool nvfp4_carries_exactly(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis, TensorType type);

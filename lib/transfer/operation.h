@@ -1,14 +1,16 @@
-// What a family's rows do to the values of small tensors on their way into a GGUF, and the way back.
+// Operations on the values of small tensors, as an architecture's rows prescribe for the conversion to GGUF, and their
+// inverse.
 #pragma once
 
 #include "arch/names.h"
 
 namespace modelutils {
 
-/// What becomes of a value of a small tensor on its way into a GGUF.
+/// Converts a value of a small tensor for GGUF.
 float apply_operation(arch::Operation operation, float operand, float value);
 
-/// The value that apply_operation() made `value` of. Where rounding lost the last bits, one of 16 bits if there is one.
+/// Returns the value that apply_operation() maps to `value`; preferably one that fits into 16 bits if rounding makes it
+/// ambiguous.
 float undo_operation(arch::Operation operation, float operand, float value);
 
 }  // namespace modelutils

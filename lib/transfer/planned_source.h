@@ -1,4 +1,4 @@
-// A file as it will be, before it is written: its header, and behind it zeros or what another file has there.
+// A file before it is written: its header, followed by zeros or by the bytes of another source.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace modelutils {
 
 class PlannedSource : public ByteSource {
  public:
-  /// `header` must outlive the source. Behind it come the bytes of `rest` from the same position on, or zeros.
+  /// `header` must outlive this object. It is followed by the bytes of `rest` from the same offset on, or by zeros.
   PlannedSource(std::string_view header, u64 file_size, std::string name, std::shared_ptr<const ByteSource> rest = {})
       : header_(header), file_size_(file_size), name_(std::move(name)), rest_(std::move(rest)) {}
 

@@ -24,11 +24,11 @@ struct Candidate {
   std::array<i8, block_elements> codes{};
   double error = HUGE_VAL;
 
-  // Sum of squared differences to the exact values; infinite if d is not finite.
+  // Computes the sum of squared errors; infinite if d is not finite.
   void measure(Values exact) {
     const float scale = f16_to_f32(d);
     if (!std::isfinite(scale)) return;
-    std::array<double, 4> sums{};  // independent sums: the compiler may work on several at once
+    std::array<double, 4> sums{};  // independent sums, so that the compiler can vectorize
     for (u32 i = 0; i < block_elements; i += 4) {
       for (u32 k = 0; k < 4; ++k) {
         const float carried = scale * static_cast<float>(codes[i + k]);
@@ -41,9 +41,9 @@ struct Candidate {
   }
 };
 
-// d = largest magnitude / 127, and codes that suit d as f16 holds it.
+// Plain Q8_0: d = largest magnitude / 127, with codes matching d after rounding to f16.
 void try_plain(Values exact, Candidate& candidate) {
-  // As integers the bits of magnitudes have the order of the magnitudes; a maximum of integers can be vectorised.
+  // The bits of non-negative floats, as integers, have the same order; and an integer maximum can be vectorized.
   i32 largest_bits = 0;
   for (float value : exact) largest_bits = std::max(largest_bits, std::bit_cast<i32>(value) & 0x7FFFFFFF);
   const float largest = std::bit_cast<float>(largest_bits);
@@ -53,9 +53,9 @@ void try_plain(Values exact, Candidate& candidate) {
   const float inverse = scale > 0 ? 1.0f / scale : 0.0f;
   for (u32 i = 0; i < block_elements; ++i) {
     const float code = exact[i] * inverse;
-    const float not_below = code > -127.0f ? code : -127.0f;  // NaN, too, so that the cast is defined
+    const float not_below = code > -127.0f ? code : -127.0f;  // also replaces NaN, so that the cast is defined
     const float limited = not_below < 127.0f ? not_below : 127.0f;
-    candidate.codes[i] = static_cast<i8>(static_cast<int>(limited + 128.5f) - 128);  // rounds, halves up
+    candidate.codes[i] = static_cast<i8>(static_cast<int>(limited + 128.5f) - 128);  // rounds half up
   }
   candidate.measure(exact);
 }
@@ -71,12 +71,12 @@ void try_constant(Values exact, Candidate& candidate) {
   candidate.measure(exact);
 }
 
-// d = scale, code = q + round(bias / scale).
+// The integer form: d = scale, code = q + round(bias / scale).
 void try_integer(float scale, float bias, std::span<const u8, block_elements> codes, Values exact,
                  Candidate& candidate) {
   candidate.error = HUGE_VAL;
   const float offset = std::round(bias / scale);
-  if (!(std::abs(offset) <= 512)) return;  // NaN, too
+  if (!(std::abs(offset) <= 512)) return;  // also NaN
   const int shift = static_cast<int>(offset);
   u8 least = 255;
   u8 greatest = 0;
@@ -121,7 +121,7 @@ void encode_q8_0_best(const MlxForm& form, Bytes codes, Bytes scales, Bytes bias
     }
     if (best->error > 0) {
       try_plain(values, *other);
-      // Values that no Q8_0 can hold leave every error infinite; choose_target() keeps such tensors away.
+      // If no Q8_0 can hold the values, every error is infinite; choose_target() avoids Q8_0 for such tensors.
       if (std::isinf(best->error)) std::swap(best, other);
       keep_better();
     }

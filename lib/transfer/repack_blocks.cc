@@ -12,19 +12,20 @@
 namespace modelutils {
 namespace {
 
-constexpr u32 block = 32;  // elements of a block of every type here but NVFP4
+constexpr u32 block = 32;  // block size of all types here except NVFP4
 
 const u8* bytes_of(Bytes bytes) {
   return reinterpret_cast<const u8*>(bytes.data());
 }
 
-// ---- scales and biases as f16 bits, a batch of groups at a time.
+// ---- scales and biases as f16 bits, for a batch of groups
 
 constexpr std::size_t batch_groups = 64;
 using Halves = std::array<u16, batch_groups>;
 
-// From 2^-14 up to but not including 2^16 a bf16 needs no rounding: f16 has three bits more of mantissa, and the biases
-// of the exponents differ by 112. Usually that is so for all; the loops are simple for the sake of the vectoriser.
+// bf16 values from 2^-14 up to (excluding) 2^16 are exact in f16, which has three more mantissa bits; the exponent
+// biases differ by 112. Usually all values are in this range. The loops are simple so that the compiler vectorizes
+// them.
 void load_bf16_as_halves(const u8* in, std::size_t count, u16* halves) {
   u16 outside = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -47,11 +48,11 @@ void load_halves(TensorType type, Bytes values, std::size_t first, std::size_t c
   }
 }
 
-// ---- codes of one block, eight in a word, one a byte -> the fields of ggml's blocks.
+// ---- codes of one block, one per byte, to the fields of ggml's blocks
 
 using Codes = BlockCodes;
 
-// 32 codes in 4 × BITS bytes, least significant bit first. Loads whole words, none of them beyond the block.
+// Unpacks 32 codes from 4 × BITS bytes, least significant bit first. Loads whole words, but none beyond the block.
 template <u32 BITS>
 Codes unpack_block(const u8* in) {
   constexpr u32 last_word = 4 * BITS - 8;
@@ -63,7 +64,7 @@ Codes unpack_block(const u8* in) {
   return codes;
 }
 
-// Affine of up to four bits -> Q4_1, of five -> Q5_1: d = scale, m = bias in every block of a group.
+// Affine with up to four bits to Q4_1, with five to Q5_1: d = scale and m = bias in every block of a group.
 template <u32 BITS>
 void affine(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, u8* out) {
   constexpr u32 packed = block * BITS / 8;
@@ -83,7 +84,8 @@ void affine(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, u8* ou
     in += packed;
     out += bytes_out;
   };
-  const auto put_two_blocks = [&](u32 first_head, u32 second_head) {  // of four bits: at once they cost little more
+  // 4-bit codes: two blocks cost hardly more than one
+  const auto put_two_blocks = [&](u32 first_head, u32 second_head) {
     std::memcpy(out, &first_head, 4);
     std::memcpy(out + bytes_out, &second_head, 4);
     regroup_two_blocks(in, out + 4, out + bytes_out + 4);
@@ -112,7 +114,7 @@ void affine(const MlxForm& form, Bytes codes, Bytes scales, Bytes biases, u8* ou
   }
 }
 
-// Affine of eight bits around -128 × scale -> Q8_0: code - 128 is the code with its highest bit flipped.
+// 8-bit affine with bias −128 × scale to Q8_0: code − 128 is the code with its highest bit inverted.
 void symmetric(const MlxForm& form, Bytes codes, Bytes scales, u8* out) {
   const u32 blocks_per_group = form.params.group_size / block;
   const std::size_t groups = codes.size() / form.params.group_bytes();
@@ -145,11 +147,11 @@ void mxfp4(Bytes codes, Bytes scales, u8* out) {
   }
 }
 
-// For runtimes without MXFP4: d = 2^(e - 128), code = twice the FP4 value + 16. The exponents that f16 has no power of
-// two for belong to groups of zeros (choose_target() sees to that): any finite d does.
+// For runtimes without MXFP4: d = 2^(e − 128), code = twice the FP4 value + 16. Exponents beyond f16's range occur only
+// in groups of zeros (choose_target() guarantees it), for which any finite d will do.
 void mxfp4_as_q5_0(Bytes codes, Bytes scales, u8* out) {
   static constexpr std::array<u8, 16> doubled = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
-  static constexpr std::array<u16, 256> pairs = [] {  // of the two codes in a byte
+  static constexpr std::array<u16, 256> pairs = [] {  // for the two codes in a byte
     std::array<u16, 256> table{};
     for (u32 byte = 0; byte < 256; ++byte) table[byte] = static_cast<u16>(doubled[byte & 15] | doubled[byte >> 4] << 8);
     return table;
@@ -167,7 +169,7 @@ void mxfp4_as_q5_0(Bytes codes, Bytes scales, u8* out) {
   }
 }
 
-// Four groups of 16 make a block of 64.
+// Four groups of 16 form a block of 64.
 void nvfp4(Bytes codes, Bytes scales, u8* out) {
   const u8* in = bytes_of(codes);
   const u8* bytes = bytes_of(scales);

@@ -1,4 +1,4 @@
-// The kernels that turn MLX codes into ggml blocks without decoding them.
+// Kernels that convert MLX codes to ggml blocks without decoding them.
 #pragma once
 
 #include "base/types.h"
@@ -6,7 +6,7 @@
 
 namespace modelutils {
 
-/// Repacks whole groups into blocks of target.type by Carry::blocks. Sizes as for repack_rows().
+/// Converts whole groups to blocks of `type` (Carry::blocks). `out` must have exactly the bytes they need.
 void repack_blocks(const MlxForm& form, TensorType type, Bytes codes, Bytes scales, Bytes biases, MutableBytes out);
 
 }  // namespace modelutils

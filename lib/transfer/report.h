@@ -1,4 +1,4 @@
-// What became of each tensor: source form, target form, exact or the measured error.
+// The result of a conversion for each tensor: source form, target form, and whether it is exact or the measured error.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,17 @@
 namespace modelutils {
 
 struct TensorReport {
-  std::string name;                  ///< in the target (of packed ones: the weight's)
-  std::string source;                ///< names in the source: the first, or all joined by " + "; "generated", "key"
+  std::string name;                  ///< in the target; for a quantized tensor, its weight's name
+  std::string source;                ///< name in the source; several are joined by " + " or only the first is given;
+                                     ///< "generated" or "key" without one
   std::string source_form;           ///< "affine 4-bit, group 64, F16 scales", "BF16", "Q4_K + Q6_K"
-  std::string form;                  ///< in the target: a type's name, or a form of MLX
-  std::vector<u64> shape;            ///< logical, in the target's order
-  u64 bytes = 0;                     ///< with scales and biases
-  std::optional<bool> exact = true;  ///< nothing: a dry run did not measure it
-  std::string reason;                ///< why the form was chosen where that is not obvious, and what is inexact
-  std::optional<double> rms;         ///< relative; nothing where it is not known
-  std::optional<double> max_abs;     ///< the same
+  std::string form;                  ///< in the target: a type's name or an MLX form
+  std::vector<u64> shape;            ///< logical shape, in the target's order
+  u64 bytes = 0;                     ///< including scales and biases
+  std::optional<bool> exact = true;  ///< nullopt: not measured, in a dry run
+  std::string reason;                ///< explains a form that is not obvious, and what is inexact
+  std::optional<double> rms;         ///< relative; nullopt if unknown
+  std::optional<double> max_abs;     ///< nullopt if unknown
 };
 
 struct OutputFile {
@@ -31,19 +32,19 @@ struct OutputFile {
   u64 tensors = 0;
 };
 
-/// Which tool reports, and so what its report is called and says.
+/// The reporting tool, which determines the report's title and contents.
 enum class ReportKind : u8 { mlx2gguf, gguf2mlx };
 
 struct TransferReport {
   ReportKind kind = ReportKind::mlx2gguf;
-  std::string input, output;  ///< `output`: a directory
+  std::string input, output;  ///< `output` is a directory
   std::string architecture;
-  std::string name;               ///< mlx2gguf: of the model
+  std::string name;               ///< mlx2gguf: the model's name
   std::string model_type;         ///< gguf2mlx
-  std::vector<OutputFile> files;  ///< with weights; then those without tensors
+  std::vector<OutputFile> files;  ///< files with weights, followed by those without tensors
   std::vector<TensorReport> tensors;
-  std::vector<LeftOut> left_out;     ///< tensors that were not carried
-  std::vector<std::string> assumed;  ///< what of config.json no key says
+  std::vector<LeftOut> left_out;     ///< tensors that were not converted
+  std::vector<std::string> assumed;  ///< settings of config.json that no GGUF key provides
   FindingLog remarks;                ///< warnings and notes of all steps
   bool dry_run = false;
 

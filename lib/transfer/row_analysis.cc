@@ -9,7 +9,7 @@ namespace {
 
 constexpr u64 analysis_bytes = u64{512} << 10;
 
-// Of lines that rows share, each once.
+// Reads lines of a plane, each once if several rows share it.
 Status read_own_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 first, u64 count,
                       std::vector<std::byte>& out) {
   if (layout.rows == 1) {
@@ -22,8 +22,8 @@ Status read_own_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 f
   return read_lines(plane, {layout.line_bytes}, line, lines, out);
 }
 
-// Groups that codes across the rows make of a matrix: each is a matrix of its own, of which all rows are read at once.
-// Nothing where columns are no neighbours, or where groups do not begin at the beginning of a line of the file.
+// True if groups can be analysed as separate matrices, reading all rows of a group at once: the codes are packed across
+// rows, columns are adjacent, and every group starts at the start of a line in the file.
 bool is_made_of_groups(const StoredForm& form, u64 columns, const AnalysedRows& rows) {
   using Kind = Gather::Kind;
   if (form.kind != FormKind::integers || rows.layouts[0].line_bytes == 0) return false;
@@ -36,7 +36,7 @@ bool is_made_of_groups(const StoredForm& form, u64 columns, const AnalysedRows& 
          (!of.has_zeros || rows.layouts[2].gather.kind == Kind::codes_of_columns);
 }
 
-// One of these groups.
+// Returns the planes of one such group.
 AnalysedRows group_of(const StoredForm& form, const AnalysedRows& rows, u64 group) {
   const IntegerParams& of = form.integers;
   AnalysedRows part;

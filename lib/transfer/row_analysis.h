@@ -1,4 +1,4 @@
-// A look at the scales of stored rows, in pieces: what the choice of a target depends on.
+// Analyses the scales of stored rows piece by piece, for choosing the target type.
 #pragma once
 
 #include <array>
@@ -9,15 +9,14 @@
 
 namespace modelutils {
 
-/// Where the planes of rows are, and how they follow the rows; a plane without bytes is not read. Without plane 0 the
-/// codes are not looked at.
+/// Locations and layouts of the planes. Planes without bytes are not read; without plane 0, the codes are not analysed.
 struct AnalysedRows {
   std::array<StoredPlane, max_planes> planes;
   std::array<PlaneLayout, max_planes> layouts;
 };
 
-/// Adds what rows [first, first + count), of `columns` elements, tell. Lines that rows share are read once. Memory:
-/// half a MiB, or what one row takes. Errors: reading.
+/// Adds the statistics of rows [first, first + count), each with `columns` elements. Lines that several rows share are
+/// read once. Memory: half a MiB, or one row if that is larger. Fails only if reading fails.
 Status analyse_rows(const StoredForm& form, u64 columns, const AnalysedRows& rows, u64 first, u64 count,
                     ScaleAnalysis& analysis);
 

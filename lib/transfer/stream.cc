@@ -16,8 +16,8 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t most_open = 16;      // outputs
-constexpr u64 chunk_bytes = u64{1} << 20;  // of the first part: fits the L2 cache together with its input
+constexpr std::size_t most_open = 16;      // output files
+constexpr u64 chunk_bytes = u64{1} << 20;  // bytes of the first part: fits the L2 cache together with its input
 
 struct Chunk {
   std::size_t tensor;
@@ -49,16 +49,16 @@ std::vector<std::size_t> in_order_of_place(std::span<const StreamTensor> tensors
   return order;
 }
 
-// Lets the threads through with their chunks in order, one at a time.
+// Admits threads one at a time, in the order of their chunks.
 class Turnstile {
  public:
-  // `pass` for item number `item` once all before it have passed; not at all after fail().
+  // Calls `pass` for chunk `item` after all earlier ones have passed; returns without calling it after fail().
   template <typename Pass>
   Status in_turn(u64 item, Pass&& pass) {
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return next_ == item || has_failed_; });
-      if (has_failed_) return {};  // whoever failed tells
+      if (has_failed_) return {};  // the failing thread reports the error
     }
     MU_TRY(pass());
     const std::lock_guard lock(mutex_);
@@ -113,7 +113,7 @@ class Streamer {
  private:
   using Buffers = std::array<std::vector<std::byte>, max_parts>;
 
-  // Runs at the end of a scope, whether it is left by an error or by an exception.
+  // Runs a function at the end of a scope, also after an error or exception.
   template <typename Function>
   struct Cleanup {
     explicit Cleanup(Function what) : function(std::move(what)) {}
@@ -125,7 +125,7 @@ class Streamer {
 
   unsigned threads() const { return static_cast<unsigned>(buffers_.size()); }
 
-  // Nobody waits for a chunk that will not come.
+  // Releases threads that wait for a chunk that will not come.
   void fail() {
     taken_turnstile_.fail();
     for (Turnstile& turnstile : turnstiles_) turnstile.fail();
@@ -137,7 +137,7 @@ class Streamer {
     return file.output == nullptr ? Status() : file.output->append(std::as_bytes(std::span(file.header)));
   }
 
-  // Not all files need be open at once: there may be more of them than the system lets a process open.
+  // Limits the number of open files, because there may be more than a process can open.
   Status stream_to_files() {
     for (const StreamFile& file : files_) {
       write_back_.push_back(file.output == nullptr ? nullptr : std::make_unique<WriteBack>(*file.output));
@@ -184,7 +184,7 @@ class Streamer {
         is_taken = taken.has_value();
         return taken;
       }));
-      if (!is_taken) return {};  // whoever failed tells
+      if (!is_taken) return {};  // the failing thread reports the error
     }
     MU_ASSIGN(const EncodedParts parts, encode(item, buffers_[thread], thread));
     if (!is_pipe_) MU_TRY(write_in_place(item, parts));
@@ -227,8 +227,8 @@ class Streamer {
     return {};
   }
 
-  // Chunks finish in any order, and tensors need not be in that of their places; write-back wants to know how far the
-  // beginning of each file is whole, and sums of doubles depend on their order.
+  // Chunks finish in any order, and tensors may not be in file order. Write-back needs the contiguous finished part of
+  // each file, and sums of doubles must be added in a fixed order.
   Status finished(u64 item) {
     std::size_t file = 0;
     u64 end = 0;
@@ -291,9 +291,9 @@ class Streamer {
   std::vector<bool> done_;
   std::size_t next_ = 0;
   std::vector<ValueSums> errors_;
-  const std::vector<std::size_t> by_place_;  // tensors
-  std::vector<bool> is_whole_;               // of tensors
-  std::size_t whole_ = 0;                    // of by_place_, from the first one on
+  const std::vector<std::size_t> by_place_;  // tensor indices in file order
+  std::vector<bool> is_whole_;               // by tensor
+  std::size_t whole_ = 0;                    // number of leading entries of by_place_ that are complete
   std::vector<Buffers> buffers_;
   std::vector<std::unique_ptr<WriteBack>> write_back_;
   std::mutex mutex_;

@@ -16,7 +16,7 @@ bool is_equal(float a, float b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-// One after another, in doubles: for what floats cannot add up.
+// Adds value by value in doubles, for inputs where float sums are not accurate.
 ValueSums careful_sums(std::span<const float> a, std::span<const float> b) {
   ValueSums sums;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -39,30 +39,30 @@ ValueSums careful_sums(std::span<const float> a, std::span<const float> b) {
 
 enum class Wanted : u8 { all, error };
 
-// Could a sum of squares of floats, found in floats, have lost more than its last bits? Squares below 2^-126 lose some,
-// those of 2^-149 all; up to 2^32 of these are nothing beside 2^-90.
+// True if a sum of squares computed in floats is accurate up to its last bits. Squares below 2^-126 lose at most 2^-150
+// each; 2^32 times that is negligible next to 2^-90.
 bool can_be_sum(double sum) {
   return sum >= 0x1p-90 && sum < std::numeric_limits<double>::infinity();
 }
 
-// Are these sums right but for their last bits? Products of both sides are between their squares, and where b alone is
-// not finite, neither is dd.
+// True if all sums are accurate up to their last bits. ab is bounded by the squares, and if only b is not finite, dd is
+// not finite either.
 bool can_be_sums(const ValueSums& sums, Wanted wanted, float largest) {
   const bool is_equal = sums.dd == 0 && largest == 0;
   return can_be_sum(sums.aa) && (wanted == Wanted::error || can_be_sum(sums.bb)) && (is_equal || can_be_sum(sums.dd));
 }
 
-// Element i belongs to lane i % 16, however wide a vector is: the order of additions, and so the result, is the same on
-// every machine. What is left in the end when lanes k and k + 8 are put together, and of doubles k and k + 4 of these.
+// Element i belongs to lane i % 16, whatever the vector width, so that the order of additions and the result are the
+// same on every machine. At the end, lanes k and k + 8 are combined, and for doubles also k and k + 4.
 struct Lanes {
   static constexpr std::size_t count = 16;
-  static constexpr std::size_t run = 256;  // elements that are added up as floats, before these sums become doubles
+  static constexpr std::size_t run = 256;  // elements summed as floats before the sums are added to doubles
   std::array<double, count / 4> aa, bb, ab, dd;
   std::array<float, count / 2> largest;  // |d|
   std::array<i32, count / 2> different;
 };
 
-// Vectors of WIDTH bytes; a Half has as many floats as Doubles has doubles.
+// Vector types of WIDTH bytes. A Half has as many floats as Doubles has doubles.
 template <std::size_t WIDTH>
 struct Vectors {
   using Doubles [[gnu::vector_size(WIDTH)]] = double;
@@ -84,7 +84,7 @@ template <typename Vector, typename Number>
 template <typename Half, typename Doubles>
 [[gnu::always_inline]] inline void load_widened(const float* from, Doubles& to) {
 #if defined(__x86_64__) && !defined(__clang__) && defined(__OPTIMIZE__)
-  if constexpr (sizeof(Doubles) == 32) {  // g++ 12 makes four instructions of the conversion below
+  if constexpr (sizeof(Doubles) == 32) {  // g++ 12 generates four instructions for the conversion below
     __asm__("vcvtps2pd %1, %0" : "=x"(to) : "m"(*reinterpret_cast<const float(*)[4]>(from)));
     return;
   }
@@ -94,7 +94,7 @@ template <typename Half, typename Doubles>
   to = __builtin_convertvector(half, Doubles);
 }
 
-// Adds the sums of a run, lane k and lane k + 8 together, to those of doubles.
+// Adds a run's float sums to the sums in double, combining lanes k and k + 8.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void add_run(const typename Vectors<WIDTH>::Floats* run,
                                            typename Vectors<WIDTH>::Doubles* sums) {
@@ -114,7 +114,7 @@ template <std::size_t WIDTH>
   }
 }
 
-// Puts the lanes of vectors together, those of the second half to those of the first.
+// Combines the lanes of `vectors` pairwise: lane k with lane k + HALF.
 template <typename Vector, typename Number, std::size_t HALF, typename Together>
 [[gnu::always_inline]] inline void fold(const Vector* vectors, std::array<Number, HALF>& out,
                                         const Together& together) {
@@ -123,7 +123,7 @@ template <typename Vector, typename Number, std::size_t HALF, typename Together>
   for (std::size_t k = 0; k < HALF; ++k) out[k] = together(lanes[k], lanes[k + HALF]);
 }
 
-// Only lanes of what is wanted are set.
+// Sets only the lanes that `WANTED` selects.
 template <std::size_t WIDTH, Wanted WANTED>
 [[gnu::always_inline]] inline void add_up(const float* a, const float* b, std::size_t size, Lanes& lanes) {
   using Doubles = typename Vectors<WIDTH>::Doubles;
@@ -173,7 +173,7 @@ template <std::size_t WIDTH, Wanted WANTED>
       [](float one, float other) __attribute__((always_inline)) { return one > other ? one : other; });
 }
 
-// The largest |b - a| in each lane of doubles, exactly as a double has it.
+// Finds the largest |b − a| in each lane, computed exactly in double.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline void find_largest(const float* a, const float* b, std::size_t size,
                                                 std::array<double, Lanes::count / 2>& lanes) {
@@ -221,7 +221,7 @@ ValueSums sums_of(std::span<const float> a, std::span<const float> b, double kno
     return sums;
   }
   sums.max_abs = known;
-  // Rounding keeps the order: only so can there be a difference larger than what is known.
+  // Rounding is monotonic, so only then can there be a difference above the known one.
   if (largest > 0 && largest >= static_cast<float>(known)) {
     std::array<double, Lanes::count / 2> exact;
     run_with(
@@ -253,7 +253,7 @@ double ValueSums::rms() const {
 double ValueSums::cosine() const {
   if (dd == 0) return 1;
   if (aa == 0 || bb == 0) return 0;
-  // The difference tells more of vectors that are nearly equal, and nothing of a short one beside a long one.
+  // For nearly equal vectors, dd is more accurate; if their lengths differ a lot, it is not.
   const double product = aa <= 16 * bb && bb <= 16 * aa ? (aa + bb - dd) / 2 : ab;
   return std::clamp(product / std::sqrt(aa * bb), -1.0, 1.0);
 }

@@ -1,4 +1,4 @@
-// How far two runs of values are apart, in sums that can be added up.
+// The deviation between two arrays of values, as sums that can be accumulated.
 #pragma once
 
 #include <optional>
@@ -9,40 +9,40 @@
 
 namespace modelutils {
 
-/// d is b - a. Over values that are finite on both sides; the others only count.
+/// d is b − a. The sums cover values that are finite on both sides; others are only counted.
 struct ValueSums {
   double aa = 0;       ///< sum of a²
   double bb = 0;       ///< sum of b²
   double ab = 0;       ///< sum of a × b
   double dd = 0;       ///< sum of d²
   double max_abs = 0;  ///< largest |d|
-  u64 different = 0;   ///< values that are not equal: -0 equals +0, NaN equals NaN
-  u64 unordered = 0;   ///< of these, NaN or infinite on one side (or infinite with another sign)
+  u64 different = 0;   ///< values that are not equal; −0 equals +0, NaN equals NaN
+  u64 unordered = 0;   ///< those of them with NaN or infinity on one side, or infinities of different sign
 
   void add(const ValueSums& other);
-  /// Root of dd / aa: the error of b relative to a. Infinite if only b has values other than 0.
+  /// sqrt(dd / aa): the error of b relative to a. Infinite if only b has nonzero values.
   double rms() const;
-  /// Cosine of the angle between a and b; 1 if both are 0 everywhere, 0 if one is.
+  /// The cosine of the angle between a and b; 1 if both are all zeros, 0 if only one is.
   double cosine() const;
 };
 
-/// Of two runs of equal length. `known`: a difference known from elsewhere; max_abs is at least that. The instructions
-/// make no difference to the result. max_abs and the counts are exact. The other sums are within 2^-20 of what they are
-/// in real numbers, and the cosine within 2^-18: squares are added up in floats, up to 16 of them before the sum
-/// becomes a double. Runs that this does not hold for (some value is not finite; squares too small or too large for a
-/// float; one side more than four times as long as the other) are added up value by value in doubles.
+/// Compares two arrays of equal length. max_abs is at least `known`, a difference known from elsewhere. The result does
+/// not depend on `instructions`. max_abs and the counts are exact; the other sums have a relative error of at most
+/// 2^-20, the cosine an error of at most 2^-18: squares are added as floats, up to 16 of them, before they are added to
+/// a double. Arrays for which this does not hold (some value is not finite, squares are too small or too large for a
+/// float, or one side is more than four times as long as the other) are summed value by value in doubles.
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
                   Instructions instructions = best_instructions());
 
-/// Of these sums aa, dd, max_abs and unordered, in less time. The others may have any value.
+/// Computes only aa, dd, max_abs and unordered, which is faster. The other sums are unspecified.
 ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
                         Instructions instructions = best_instructions());
 
-/// Adds aa, dd and max_abs of what `carried` differs from `exact` by: infinite where NaN or infinity is on one side
-/// alone. NaN in both places is no difference. The other sums may get any value.
+/// Accumulates the error of `carried` against `exact` in aa, dd and max_abs: infinite if only one side is NaN or
+/// infinite. NaN on both sides is no difference. The other sums are unspecified.
 void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error);
 
-/// The first place where they are not equal.
+/// Returns the first index where the arrays differ, or nullopt.
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b);
 
 }  // namespace modelutils
