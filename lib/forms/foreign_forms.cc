@@ -85,15 +85,15 @@ namespace {
 
 using foreign::Recognition;
 
-// Of stacked experts; transformers writes either of the first two.
+// Scales of stacked experts; transformers writes either of the first two.
 constexpr std::array<std::string_view, 3> scales_of_stacks = {"_scale_inv", "_scales_inv", "_scale"};
 
 u64 ceil_div(u64 value, u64 by) {
   return value / by + (value % by != 0 ? 1 : 0);
 }
 
-// Of elements with these sides and scales of this shape; nothing where they do not fit. Rows are counted through all
-// experts of a stack, so blocks of several rows must not reach from one expert into the next.
+// Returns the form for a weight and a scale of these shapes; nullopt if they do not match. Rows are counted across all
+// experts of a stack, so a block of several rows must not span two experts.
 std::optional<StoredForm> fp8_form_of(const ForeignMethod& method, std::span<const u64> weight,
                                       std::span<const u64> scale, TensorType type) {
   if (weight.empty()) return std::nullopt;
@@ -117,7 +117,7 @@ std::optional<StoredForm> fp8_form_of(const ForeignMethod& method, std::span<con
              : std::nullopt;
 }
 
-// Are there as many scales as the stated blocks need?
+// True if the number of scales matches the block size in the settings.
 bool has_stated_blocks(const ForeignMethod& method, std::span<const u64> weight, std::span<const u64> scale) {
   if (!method.states_block || weight.size() < 2) return true;
   const u64 rows = weight[weight.size() - 2], columns = weight.back();
@@ -126,8 +126,7 @@ bool has_stated_blocks(const ForeignMethod& method, std::span<const u64> weight,
                                                             ceil_div(columns, method.block_columns)});
 }
 
-// "P.weight" F8_E4M3, or a stack of experts "P" of it, with a scale: one number, one for each row, or one for each
-// block.
+// "P.weight" of F8_E4M3, or an F8_E4M3 stack of experts "P", with one scale, one per row, or one per block.
 bool recognise_fp8(Recognition& of) {
   const mlx::TensorRef& weight = of.tensors[of.module.weight()];
   if (weight.type != TensorType::F8_E4M3) return false;
@@ -160,7 +159,8 @@ bool recognise_fp8(Recognition& of) {
   return true;
 }
 
-// Two E2M1 a byte, E4M3 scales of 16, and one factor for the tensor or its reciprocal; or MXFP4's E8M0 scales of 32.
+// Two E2M1 codes per byte, with an E4M3 scale per 16 elements and one factor (or its reciprocal) for the tensor; or
+// MXFP4 with an E8M0 scale per 32 elements.
 bool recognise_fp4(Recognition& of) {
   const mlx::TensorRef& codes = of.tensors[of.module.weight()];
   if (codes.type != TensorType::U8 || codes.shape.size() < 2) return false;
@@ -211,7 +211,7 @@ bool recognise_fp4(Recognition& of) {
   return true;
 }
 
-// A scale that nothing multiplies by: which of two counts, or whether one does, the files do not say.
+// Rejects additional scales: nothing tells which of them to apply.
 void refuse_other_scales(Recognition& of) {
   constexpr std::array<std::string_view, 5> others = {".weight_scale", ".weight_scale_inv", ".qscale_weight",
                                                       ".weight_scale_2", ".weight_global_scale"};
@@ -221,7 +221,7 @@ void refuse_other_scales(Recognition& of) {
   for (const std::string_view suffix : suffixes) {
     const std::size_t scale = of.finder.find(of.module.path, suffix);
     if (scale == no_tensor || std::ranges::find(of.module.planes, scale) != of.module.planes.end()) continue;
-    if (of.module.quantized && !of.module.decodable) return;  // what is wrong has been said
+    if (of.module.quantized && !of.module.decodable) return;  // the finding about the form exists already
     const std::optional<TensorType> type = of.tensors[of.module.weight()].type;
     of.findings.error(Scope::model, "hf-scale-unused",
                       of.module.quantized ? fmt::format("has {} besides the scale that its form has", suffix.substr(1))

@@ -1,6 +1,6 @@
-// Forms of Hugging Face directories that were quantised by another method than MLX's, recognised by the tensors that
-// belong to each weight: configurations contradict the files too often. One row each (foreign_forms.cc);
-// docs/formats/hf-quantized.md has the forms.
+// Recognizes the forms of Hugging Face directories quantized by methods other than MLX's. It relies on the tensors that
+// belong to each weight, because configurations often contradict the files. The table in foreign_forms.cc has one row
+// per form; docs/formats/hf-quantized.md describes them.
 #pragma once
 
 #include <functional>
@@ -14,39 +14,39 @@
 
 namespace modelutils {
 
-/// The tensors of a list by name.
+/// Finds tensors of a list by name.
 class TensorFinder {
  public:
   virtual ~TensorFinder() = default;
-  /// The place of "MODULE.SUFFIX", or no_tensor.
+  /// Returns the index of "MODULE.SUFFIX", or no_tensor.
   virtual std::size_t find(std::string_view module, std::string_view suffix) = 0;
 };
 
-/// Looks at a module whose planes have the weight alone. If its tensors make up a form, fills in planes, form, shape;
-/// what does not fit goes to `findings` (scope model, "hf-scale-type", "hf-scale-missing", "hf-scale-unused",
-/// "hf-module-shape") and leaves it undecodable.
+/// Examines a module whose planes contain only the weight. If its tensors match a form, sets planes, form and shape.
+/// Otherwise adds a finding (scope model: "hf-scale-type", "hf-scale-missing", "hf-scale-unused", "hf-module-shape")
+/// and leaves the module undecodable.
 void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, const ForeignMethod& method,
                             Module& module, FindingLog& findings);
 
-/// What only the values of small tensors tell: the shape that weight_shape states, the order of the columns (g_idx),
-/// which version's zero points they are, NVFP4's factor. `plane` gives the place of a tensor of the list. Errors:
+/// Completes the form with facts from the values of small tensors: the shape in weight_shape, the column order (g_idx),
+/// the convention of the zero points, NVFP4's factor. `plane` returns the location of a tensor in the list. Fails with
 /// "hf-module-values" at the module (a shape or groups that contradict the tensors, a factor that is 0 or not finite),
-/// those of reading.
+/// or if reading fails.
 Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method,
                            const std::function<StoredPlane(std::size_t tensor)>& plane, Module& module);
 
-/// Does a decodable, settled module have as many values below 0 as above: neither biases nor zero points, or none but
-/// the middle of the codes? Reads zero points. Errors: those of reading.
+/// True if the values of a decodable, settled module are symmetric around 0: neither biases nor zero points, or all
+/// zero points in the middle of the code range. Reads the zero points; fails only if that fails.
 Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(std::size_t tensor)>& plane);
 
-/// ".weight", ".qweight" or ".weight_packed": what a module's codes are called.
+/// Returns the suffix of a module's codes: ".weight", ".qweight" or ".weight_packed".
 std::string_view module_of_codes(std::string_view name);
 
-/// Experts stacked in one tensor of FP8 whose name has no suffix ("mlp.experts.gate_up_proj").
+/// True for experts stacked in one FP8 tensor whose name has no suffix ("mlp.experts.gate_up_proj").
 bool is_fp8_stack(const mlx::TensorRef& tensor);
 
-/// "input_scale", "k_scale" …: what belongs to a quantised module, but is not part of its weight. The last piece of a
-/// name.
+/// True for the last part of a name such as "input_scale" or "k_scale": tensors of a quantized module that are not part
+/// of its weight.
 bool is_activation_scale(std::string_view name);
 
 }  // namespace modelutils

@@ -21,7 +21,8 @@ u64 ceil_div(u64 value, u64 by) {
   return value / by + (value % by != 0 ? 1 : 0);
 }
 
-// Columns that share a scale, if `groups` of them make a row: what the method says, where that fits; 0 for a whole row.
+// Returns the number of columns per scale, given `groups` per row: the method's group size if it matches; 0 for a whole
+// row; nullopt if no size matches.
 std::optional<u64> group_of(const ForeignMethod& method, u64 columns, u64 groups) {
   if (groups == 1) return 0;
   if (method.group_size > 0 && ceil_div(columns, method.group_size) == groups) return method.group_size;
@@ -29,12 +30,13 @@ std::optional<u64> group_of(const ForeignMethod& method, u64 columns, u64 groups
   return std::nullopt;
 }
 
-// Words of `codes` codes that run on from word to word, or of which each word has as many as it holds whole.
+// Returns the number of words for `codes` codes. The older packing puts only whole codes into a word; otherwise codes
+// run on into the next word.
 u64 words_of(u64 codes, u64 bits, bool is_older) {
   return is_older ? ceil_div(codes, 32 / bits) : ceil_div(codes * bits, 32);
 }
 
-// Sides of which products with each other and with a few bits do not overflow.
+// True if products of two sides and a few bits cannot overflow.
 bool is_small(std::span<const u64> sides) {
   return std::ranges::all_of(sides, [](u64 side) { return side > 0 && side < (u64{1} << 30); });
 }
@@ -51,7 +53,7 @@ bool finish(Recognition& of, const IntegerParams& params, u64 rows, u64 columns)
   return true;
 }
 
-// qweight [out, in / 8], qzeros [out, w], scales [out, 8 w].
+// AWQ's gemv layout: qweight [out, in / 8], qzeros [out, w], scales [out, 8 w].
 bool recognise_gemv(Recognition& of, std::size_t zeros) {
   const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
   const std::span<const u64> scales = of.tensors[of.module.planes[1]].shape;
@@ -63,8 +65,8 @@ bool recognise_gemv(Recognition& of, std::size_t zeros) {
     of.misfit(".qzeros", zeros);
     return true;
   }
-  // Scales are padded to whole words of zero points, and these to two or four where groups are small: more padding
-  // means that the groups are smaller than stated.
+  // Scales are padded to whole words of zero points; for small groups, to two or four words. More padding means that
+  // the groups are smaller than stated.
   const u64 multiple = group >= 128 ? 1 : group >= 64 ? 2 : 4;
   if (ceil_div(ceil_div(groups, 8), multiple) * multiple != zero_words[1]) {
     of.contradict(fmt::format("has room for {} scales in a row of {} columns, but config.json says groups of {}",
@@ -111,7 +113,8 @@ bool is_stated_width(const ForeignMethod& method, u64 bits) {
          });
 }
 
-// The widths that words of zero points and g_idx, which has a number for each column, allow. Few rows allow several.
+// Returns the code widths that match the words of zero points and g_idx, which has one entry per column. With few rows,
+// several may match.
 std::vector<u64> gptq_widths(const Recognition& of, u64 zero_words, std::size_t places) {
   const std::span<const u64> codes = of.tensors[of.module.weight()].shape;
   std::vector<u64> widths;
@@ -123,7 +126,7 @@ std::vector<u64> gptq_widths(const Recognition& of, u64 zero_words, std::size_t 
   for (const u64 bits : widths) {
     if (codes[0] * 32 == of.tensors[places].shape[0] * bits) exact.push_back(bits);
   }
-  return exact.empty() ? widths : exact;  // a g_idx of a wrong shape is a finding of its own
+  return exact.empty() ? widths : exact;  // a wrong shape of g_idx is reported elsewhere
 }
 
 bool recognise_gptq(Recognition& of, std::size_t zeros) {
@@ -175,7 +178,7 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
   return finish(of, params, rows, columns);
 }
 
-// auto-round does not always say which of them it wraps.
+// auto-round does not always name the layout that it wraps.
 bool may_have_layout(const ForeignMethod& method, WordLayout layout) {
   if (method.name == "gptq") return layout == WordLayout::gptq;
   if (method.name != "awq") return true;
@@ -222,7 +225,7 @@ bool recognise_gptq_or_awq(Recognition& of) {
     }
     return false;
   };
-  // Small matrices of gemv have shapes of GPTQ's, too: what the configuration says comes first.
+  // Small gemv matrices also match the shapes of GPTQ, so the configuration takes precedence.
   const bool is_awq = of.method.layout != WordLayout::gptq;
   constexpr std::array layouts = {WordLayout::gptq, WordLayout::awq_gemm, WordLayout::awq_gemv};
   const auto is_stated = [&](WordLayout layout) { return fits(layout) && may_have_layout(of.method, layout); };
@@ -270,7 +273,7 @@ bool recognise_packed(Recognition& of) {
     of.misfit(".weight_scale", scale);
     return true;
   }
-  // The number of bits that fits: settled with weight_shape, where there is one.
+  // Assume the stated number of bits; settle_shape() corrects it if there is a weight_shape.
   const u64 rows = codes.shape[0], groups = shape[1];
   const u64 bits = of.method.bits.empty() ? 4 : of.method.bits.front();
   if (bits < 2 || bits > 8) {
@@ -285,7 +288,7 @@ bool recognise_packed(Recognition& of) {
   params.scales.columns = groups;
   if (params.has_zeros) {
     const mlx::TensorRef& packed = of.tensors[zeros];
-    // The older packing shows in the columns that weight_shape states.
+    // The older packing can be recognized by the columns in weight_shape.
     const bool may_be_older = of.module.planes[4] != no_tensor;
     const bool fits = packed.shape.size() == 2 && packed.shape[1] == groups &&
                       (packed.shape[0] == words_of(rows, bits, false) ||
@@ -297,7 +300,7 @@ bool recognise_packed(Recognition& of) {
     params.zeros = {Gather::Kind::words_of_rows, params.bits, 0, false, groups * 4, groups};
   }
   if (!params.has_zeros && !of.may_lack_zeros(bits)) return true;
-  // With weight_shape the columns, and whether the groups fit them, are settled when it is read.
+  // With a weight_shape, settle_shape() determines the columns and the group size.
   if (of.module.planes[4] == no_tensor) {
     const auto group = group_of(of.method, columns, groups);
     if (!group) {
@@ -349,13 +352,13 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 settled_at_once = u64{1} << 18;  // numbers in memory
+constexpr u64 settled_at_once = u64{1} << 18;  // numbers in memory at a time
 
 tl::unexpected<Error> contradiction(const Module& module, std::string message) {
   return input_error("hf-module-values", std::move(message), at_module(module.path));
 }
 
-// weight_shape I64 [2]: rows and columns.
+// Reads weight_shape (I64 [2]: rows and columns).
 Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method, const StoredPlane& plane,
                     Module& module) {
   const mlx::TensorRef& stated = tensors[module.planes[4]];
@@ -373,7 +376,7 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
     if (bits < 2 || bits > 8 || columns == 0 || columns > words * 32) return false;
     params.bits = static_cast<u8>(bits);
     params.codes.bits = params.zeros.bits = params.bits;
-    // Codes and zero points are packed alike, and either alone may fit both ways.
+    // Codes and zero points are packed alike; either alone may match both packings.
     for (const bool is_older : {false, true}) {
       if (foreign::words_of(columns, bits, is_older) != words) continue;
       if (zeros != no_tensor && foreign::words_of(codes[0], bits, is_older) != tensors[zeros].shape[0]) continue;
@@ -404,7 +407,7 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
   return {};
 }
 
-// The group of each column: 0 … G - 1, and often in order.
+// Reads the group of each column (0 … G − 1), which is often in order.
 Status settle_order(std::span<const mlx::TensorRef> tensors, const StoredPlane& plane, Module& module) {
   IntegerParams& params = module.form->integers;
   const u64 columns = module.shape[1], groups = params.scales.columns;
@@ -412,7 +415,7 @@ Status settle_order(std::span<const mlx::TensorRef> tensors, const StoredPlane& 
   if (order.type != TensorType::I32 || !std::ranges::equal(order.shape, std::array{columns})) {
     return contradiction(module, fmt::format("has a g_idx of shape [{}] for {} columns", joined(order.shape), columns));
   }
-  const bool may_be_unused = order.name.ends_with(".weight_g_idx");  // compressed-tensors: -1 anywhere says so
+  const bool may_be_unused = order.name.ends_with(".weight_g_idx");  // in compressed-tensors, any −1 marks it as unused
   params.is_scattered = false;
   std::vector<std::byte> bytes;
   for (u64 first = 0; first < columns; first += settled_at_once) {
@@ -433,7 +436,7 @@ Status settle_order(std::span<const mlx::TensorRef> tensors, const StoredPlane& 
   return {};
 }
 
-// Are all stored zero points this number?
+// True if all stored zero points equal `number`.
 Result<bool> has_one_zero_point(const StoredPlane& plane, const Module& module, unsigned number) {
   const IntegerParams& params = module.form->integers;
   const u64 rows = module.shape[0], most = std::max<u64>(settled_at_once / params.zeros.columns, 1);
@@ -447,7 +450,7 @@ Result<bool> has_one_zero_point(const StoredPlane& plane, const Module& module, 
   return true;
 }
 
-// Settings that call weights symmetric make runtimes pass over their zero points, so these must be the middle.
+// Runtimes ignore zero points if the settings call the weights symmetric, so they must be the middle of the code range.
 Status settle_symmetry(const ForeignMethod& method, const std::function<StoredPlane(std::size_t tensor)>& plane,
                        const Module& module) {
   const IntegerParams& params = module.form->integers;
@@ -486,8 +489,8 @@ Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const Foreig
   if (module.planes[4] != no_tensor) MU_TRY(settle_shape(tensors, method, plane(module.planes[4]), module));
   if (module.planes[3] != no_tensor) MU_TRY(settle_order(tensors, plane(module.planes[3]), module));
   MU_TRY(settle_symmetry(method, plane, module));
-  // Files that say they are of GPTQ's first version may have the second's zero points: of symmetric weights they are
-  // all the middle of the codes then.
+  // Files marked as GPTQ version 1 may have zero points by the convention of version 2. For symmetric weights, these
+  // are all the middle of the code range.
   IntegerParams& params = module.form->integers;
   if (!params.zeros_plus_one || !method.is_symmetric) return {};
   MU_ASSIGN(const bool is_v2, has_one_zero_point(plane(module.planes[2]), module, 1u << (params.bits - 1)));

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 10> known_methods = {
     "fp8", "fbgemm_fp8", "modelopt",   "modelopt_fp4", "compressed-tensors",
     "awq", "gptq",       "auto-round", "auto_round",   "intel/auto-round"};
 
-// [rows, columns]
+// Reads [rows, columns].
 void read_block(const std::optional<json::Array>& block, ForeignMethod& method) {
   uint64_t rows = 0, columns = 0;
   if (!block || block->size() != 2 || !block->at(0)->get(rows) || !block->at(1)->get(columns)) return;
@@ -27,7 +27,7 @@ void read_block(const std::optional<json::Array>& block, ForeignMethod& method) 
   method.block_columns = columns;
 }
 
-// "64x64", as some versions of compressed-tensors write it.
+// Reads "64x64", as written by some versions of compressed-tensors.
 void read_block(std::string_view text, ForeignMethod& method) {
   const std::size_t by = text.find('x');
   if (by == text.npos) return;
@@ -42,7 +42,7 @@ void read_block(std::string_view text, ForeignMethod& method) {
   method.block_columns = columns;
 }
 
-// -1 stands for one group; nullopt if the member is missing or no number.
+// Returns 0 for −1 (one group per row); nullopt if the member is missing or not a number.
 std::optional<u64> stated_group_size(json::Element settings, std::string_view name) {
   const auto found = json::member(settings, name);
   int64_t size = 0;
@@ -62,7 +62,7 @@ StatedWeights stated_of(json::Element settings) {
   return stated;
 }
 
-// Exceptions for single modules, of GPTQModel and auto-round: what they do not say is as for all.
+// Reads the exceptions for single modules in GPTQModel and auto-round. Omitted members default to the general settings.
 void read_exceptions(json::Element settings, ForeignMethod& method) {
   const StatedWeights all = method.stated.front();
   for (const std::string_view name : {"dynamic", "extra_config"}) {
@@ -79,7 +79,7 @@ void read_exceptions(json::Element settings, ForeignMethod& method) {
   }
 }
 
-// compressed-tensors: config_groups.NAME.weights.
+// compressed-tensors: reads config_groups.NAME.weights.
 void read_groups(json::Element settings, ForeignMethod& method) {
   const auto groups = json::object_member(settings, "config_groups");
   if (!groups) return;
@@ -99,7 +99,8 @@ void read_groups(json::Element settings, ForeignMethod& method) {
   }
 }
 
-// Layouts whose tensors are those of docs/formats/hf-quantized.md; exllama and ipex are AWQ's gemm for other kernels.
+// Layouts with the tensors described in docs/formats/hf-quantized.md. exllama and ipex are AWQ's gemm layout for other
+// kernels.
 constexpr std::array<std::string_view, 8> known_formats = {
     "float-quantized", "naive-quantized",      "int-quantized",        "pack-quantized",
     "mixed-precision", "nvfp4-pack-quantized", "mxfp4-pack-quantized", "dense"};
@@ -112,7 +113,7 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
       [](char c) { return std::tolower(static_cast<u8>(c)); });
 }
 
-// Does a member say something that is not in the list?
+// Returns the member's value if it is not in the list, else empty.
 std::string_view unknown_text(json::Element settings, std::string_view name, std::span<const std::string_view> known) {
   const std::string_view text = json::string_member(settings, name).value_or("");
   const bool is_known =
@@ -120,7 +121,7 @@ std::string_view unknown_text(json::Element settings, std::string_view name, std
   return is_known ? std::string_view() : text;
 }
 
-// auto-round says in packing_format which it wraps; its AWQ is that of gemm.
+// auto-round names the wrapped layout in packing_format; its AWQ layout is gemm.
 WordLayout layout_of(json::Element settings, std::string_view method) {
   const std::string_view packing = json::string_member(settings, "packing_format").value_or("");
   if (method != "awq") return packing.find("awq") == packing.npos ? WordLayout::gptq : WordLayout::awq_gemm;
@@ -162,7 +163,7 @@ ForeignMethod read_foreign_method(const hf::Config& config, std::string name) {
     method.stated.push_back(stated_of(settings));
     read_exceptions(settings, method);
   }
-  method.group_size = json::u64_member(settings, "group_size").value_or(0);  // -1: one group
+  method.group_size = json::u64_member(settings, "group_size").value_or(0);  // 0 also for −1, one group
   if (const auto bits = json::u64_member(settings, "bits")) method.bits.push_back(*bits);
   method.layout = layout_of(settings, method.name);
   method.states_version = json::string_member(settings, "version").has_value();

@@ -1,4 +1,4 @@
-// What the recognisers of foreign forms share. Internal to lib/forms.
+// Shared parts of the recognizers of foreign forms. Internal to lib/forms.
 #pragma once
 
 #include <string>
@@ -17,26 +17,26 @@ struct Recognition {
   Module& module;
   FindingLog& findings;
 
-  /// Plane 1, which must be a type of floats: a finding otherwise.
+  /// Sets plane 1. Returns false, after a finding, if it is not a floating-point type.
   bool take_scale(std::size_t place, std::string_view suffix);
-  /// The finding about a tensor of a wrong shape.
+  /// Reports a tensor of wrong shape.
   void misfit(std::string_view suffix, std::size_t place);
-  /// The finding about settings that the tensors rule out.
+  /// Reports settings that contradict the tensors.
   void contradict(std::string message);
-  /// False, with a finding, if rows of `columns` in `groups` are in groups of no stated size. Settings of other widths
-  /// do not count.
+  /// Returns false, after a finding, if rows of `columns` in `groups` groups match no stated group size. Ignores
+  /// settings for other widths.
   bool has_stated_groups(u64 bits, u64 columns, u64 groups);
-  /// False, with a finding, if the settings say that weights of this width have zero points, and this one has none.
+  /// Returns false, after a finding, if the settings require zero points for this width and the module has none.
   bool may_lack_zeros(u64 bits);
 };
 
-/// True if rows of `columns` in `groups` are in groups of a size that the settings state for weights of this width, or
-/// if they state none.
+/// True if rows of `columns` in `groups` groups match a group size stated for weights of this width, or if none is
+/// stated.
 bool has_stated_groups(const ForeignMethod& method, u64 bits, u64 columns, u64 groups);
 
-// Each says whether the module has its form, whatever is wrong with it.
+// Each returns true if the module has its form, even if it is invalid.
 bool recognise_gptq_or_awq(Recognition& of);  ///< "P.qweight" with qzeros and scales
-bool recognise_packed(Recognition& of);       ///< "P.weight_packed" I32 of compressed-tensors
-bool recognise_int8(Recognition& of);         ///< "P.weight" I8 with a scale for each row
+bool recognise_packed(Recognition& of);       ///< "P.weight_packed" of I32, from compressed-tensors
+bool recognise_int8(Recognition& of);         ///< "P.weight" of I8 with a scale per row
 
 }  // namespace modelutils::foreign

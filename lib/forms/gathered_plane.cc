@@ -15,7 +15,7 @@ namespace {
 
 constexpr u64 word_bytes = 4;
 
-// Number of the word and the bit in it where a code of a stream begins.
+// The start of a code in a stream: the word's number, and the bit in it.
 struct Place {
   u64 word;
   unsigned bit;
@@ -33,7 +33,7 @@ Place place_of(const Gather& gather, u64 number) {
   return {at / 32, static_cast<unsigned>(at % 32)};
 }
 
-// Of words whose numbers begin with `first_word`, `step` bytes apart.
+// Returns code `number`. `words` starts with word `first_word`; words are `step` bytes apart.
 std::byte code_at(const Gather& gather, u64 number, const std::byte* words, u64 first_word, u64 step) {
   const Place place = place_of(gather, number);
   const std::byte* word = words + (place.word - first_word) * step;
@@ -42,7 +42,7 @@ std::byte code_at(const Gather& gather, u64 number, const std::byte* words, u64 
   return static_cast<std::byte>((bits >> place.bit) & ((1u << gather.bits) - 1));
 }
 
-// Eight codes at a time, the first of them at a byte: of streams whose codes run on, or whose words are filled by them.
+// True if every eight codes start at a byte boundary: if codes run on across words, or fill the words completely.
 bool is_in_eights(const Gather& gather) {
   const bool fills_words = gather.codes_in_word == 0 || gather.codes_in_word * gather.bits == 32;
   return fills_words && !gather.is_shuffled && gather.bits >= 2 && gather.bits <= 8;
@@ -52,7 +52,7 @@ void put_eight(u64 codes, std::byte* out) {
   std::memcpy(out, &codes, sizeof codes);
 }
 
-// Nibbles of bytes, the low one first. Simple for the sake of the vectoriser.
+// Splits bytes into nibbles, the low one first. A simple loop, so that the compiler vectorizes it.
 void nibbles_of_bytes(const std::byte* __restrict in, u64 bytes, std::byte* __restrict out) {
   for (u64 i = 0; i < bytes; ++i) {
     out[2 * i] = in[i] & std::byte{15};
@@ -60,7 +60,7 @@ void nibbles_of_bytes(const std::byte* __restrict in, u64 bytes, std::byte* __re
   }
 }
 
-// Codes [0, columns) of one row's stream at `words`, of which `bytes` are there.
+// Unpacks codes [0, columns) of one row's stream, which has `bytes` bytes at `words`.
 void codes_of_stream(const Gather& gather, u64 columns, const std::byte* words, u64 bytes, std::byte* out) {
   u64 i = 0;
   if (is_in_eights(gather) && gather.bits == 4) {
@@ -78,9 +78,9 @@ void codes_of_stream(const Gather& gather, u64 columns, const std::byte* words, 
   for (; i < columns; ++i) out[i] = code_at(gather, i, words, 0, word_bytes);
 }
 
-// The same of nibbles in `count` rows whose words alternate. Rows begin every `row_bytes` bytes of `out`.
+// Unpacks 4-bit codes of `count` rows whose words are interleaved. Output rows start every `row_bytes` bytes.
 void nibbles_of_word_columns(u64 columns, u64 row_bytes, const std::byte* words, u64 step, u64 count, std::byte* out) {
-  constexpr u64 words_at_once = 32;  // some lines of the cache in every row of `out`
+  constexpr u64 words_at_once = 32;  // a few cache lines in every row of `out`
   for (u64 from = 0; from < columns / 8; from += words_at_once) {
     const u64 end = std::min(from + words_at_once, columns / 8);
     u64 row = 0;
@@ -103,8 +103,8 @@ void nibbles_of_word_columns(u64 columns, u64 row_bytes, const std::byte* words,
   }
 }
 
-// The same of `count` rows whose words alternate, 32 codes at a time: as many words as a code has bits. The next word
-// of a row is `step` bytes behind.
+// Unpacks `count` rows whose words are interleaved, 32 codes at a time, which take as many words as a code has bits.
+// The next word of a row is `step` bytes further.
 void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* words, u64 step, u64 count,
                            MutableBytes out) {
   u64 whole = 0;
@@ -133,20 +133,20 @@ void codes_of_word_columns(const Gather& gather, u64 columns, const std::byte* w
   }
 }
 
-// Rows of nibbles, eight in a word of every column, in the order of the words or in AWQ's: `words` of a column are
-// `step` bytes behind those of the one before. As many whole words as `count` rows fill.
+// Unpacks 4-bit codes packed along the columns, eight rows per word, in order or in AWQ's order. The words of the next
+// column are `step` bytes further. Processes only the whole words among `count` rows.
 void nibbles_of_columns(bool is_shuffled, u64 columns, const std::byte* words, u64 step, u64 count, std::byte* out) {
-  constexpr std::array<u64, 8> shuffled = {0, 2, 4, 6, 1, 3, 5, 7};  // rows of the nibbles
+  constexpr std::array<u64, 8> shuffled = {0, 2, 4, 6, 1, 3, 5, 7};  // the rows of a word's nibbles
   constexpr std::array<u64, 8> in_order = {0, 1, 2, 3, 4, 5, 6, 7};
   const std::array<u64, 8>& rows = is_shuffled ? shuffled : in_order;
-  constexpr u64 columns_at_once = 64;  // a line of the cache in every row of `out`
+  constexpr u64 columns_at_once = 64;  // one cache line in every row of `out`
   constexpr u64 words_at_once = 4;
   constexpr u64 rows_at_once = 8 * words_at_once;
   std::array<std::array<std::byte, columns_at_once>, rows_at_once> tile;
   for (u64 begin = 0; begin < columns; begin += columns_at_once) {
     const u64 width = std::min(columns_at_once, columns - begin);
     u64 w = 0;
-    // Rows may lie at addresses that the cache cannot hold together, so lines are made elsewhere and put there whole.
+    // Output rows may have addresses that conflict in the cache, so collect lines in a tile and copy them whole.
     for (; w + words_at_once <= count / 8; w += words_at_once) {
       u64 i = 0;
       for (; i + 16 <= width; i += 16) {
@@ -175,10 +175,10 @@ void nibbles_of_columns(bool is_shuffled, u64 columns, const std::byte* words, u
   }
 }
 
-// Values of `count` rows, of which those of a column are `step` bytes behind those of the one before, row after row.
+// Transposes values stored by column, `step` bytes apart, to `count` rows.
 template <typename Value>
 void values_across(u64 columns, const std::byte* values, u64 step, u64 count, std::byte* out) {
-  constexpr u64 rows_at_once = 32;  // a line of the cache of every column, at least
+  constexpr u64 rows_at_once = 32;  // at least one cache line of every column
   for (u64 begin = 0; begin < count; begin += rows_at_once) {
     const u64 end = std::min(begin + rows_at_once, count);
     for (u64 i = 0; i < columns; ++i) {
@@ -190,22 +190,22 @@ void values_across(u64 columns, const std::byte* values, u64 step, u64 count, st
   }
 }
 
-// The last word that codes [.., last] reach.
+// The last word touched by codes up to and including `last`.
 u64 last_word(const Gather& gather, u64 last) {
   const Place place = place_of(gather, last);
   if (gather.is_shuffled) return place.word;
   return place.word + (place.bit + gather.bits > 32 ? 1 : 0);
 }
 
-// Where the pieces are: `lines` of `bytes`, `stride` apart.
+// The location of pieces: `lines` pieces of `bytes` each, `stride` apart.
 struct Pieces {
-  u64 offset = 0;  // in the plane
+  u64 offset = 0;  // relative to the plane
   u64 stride = 0;
   u64 lines = 0;
   u64 bytes = 0;
 };
 
-// The word of a column's stream at which rows from `first` on begin.
+// The word of a column's stream where row `first` starts.
 u64 first_word(const Gather& gather, u64 first) {
   return place_of(gather, gather.is_shuffled ? first / 8 * 8 : first).word;
 }
@@ -235,19 +235,19 @@ Pieces pieces_of(const Gather& gather, u64 first, u64 count) {
   return {};
 }
 
-// One after another; at once where little lies between them.
+// Reads the pieces one by one, or several at once if the gaps between them are small.
 Status read_lines_of(const ByteSource& file, u64 offset, const Pieces& pieces, std::vector<std::byte>& out) {
   const u64 stride = pieces.stride;
   const u64 bytes = pieces.bytes;
-  // Buffers only grow: what a vector gains is cleared.
+  // The buffer only grows, because resize() clears what it adds.
   const auto total = static_cast<std::size_t>(pieces.lines * bytes);
   if (out.size() < total) out.resize(total);
   if (total == 0) return {};
   if (stride == bytes) return file.read_exact(offset, MutableBytes(out).first(total));
   constexpr u64 most_at_once = u64{1} << 20;
-  constexpr u64 most_between = u64{4} << 10;  // reading this takes about as long as asking once more
+  constexpr u64 most_between = u64{4} << 10;  // reading this much takes about as long as another read call
   const u64 together = stride - bytes <= most_between ? std::max<u64>(most_at_once / stride, 1) : 1;
-  // Kept for the next call: memory of this size would go back to the system, which clears it again.
+  // Kept between calls: freeing memory of this size returns it to the system, which would have to clear it again.
   static thread_local std::vector<std::byte> span;
   for (u64 line = 0; line < pieces.lines; line += together) {
     const u64 now = std::min(together, pieces.lines - line);
@@ -286,7 +286,7 @@ void gather_rows(const Gather& gather, const GatheredPieces& pieces, u64 first, 
   const u64 columns = gather.columns;
   if (count == 0 || columns == 0) return;
   const u64 step = pieces.line_bytes;
-  const u64 behind = first - pieces.first;  // rows
+  const u64 behind = first - pieces.first;  // rows to skip
   const std::byte* const read = pieces.bytes.data();
   switch (gather.kind) {
     case Kind::none: return;
@@ -333,7 +333,7 @@ void gather_rows(const Gather& gather, const GatheredPieces& pieces, u64 first, 
 }
 
 Status read_gathered(const ByteSource& file, u64 offset, const Gather& gather, u64 first, u64 count, MutableBytes out) {
-  static thread_local GatheredPieces pieces;  // as above
+  static thread_local GatheredPieces pieces;  // kept between calls, as in read_lines_of()
   MU_TRY(read_pieces(file, offset, gather, first, count, pieces));
   gather_rows(gather, pieces, first, count, out);
   return {};

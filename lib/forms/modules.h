@@ -1,5 +1,5 @@
-// The modules of a directory: which stored tensors make a weight together, in which form, and its logical shape. MLX's
-// own rules are in mlx/modules.h; the other forms are recognised by the tensors beside a weight (foreign_forms.h).
+// Finds the modules of a directory: the stored tensors that form a weight, its form, and its logical shape. The rules
+// for MLX are in mlx/modules.h; other forms are recognized by the tensors next to a weight (foreign_forms.h).
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@ namespace modelutils {
 
 using mlx::no_tensor;
 
-/// A module that owns a weight. Planes are indexes into the list of tensors, no_tensor where there is none.
+/// A module that owns a weight. Planes are indices into the list of tensors, or no_tensor.
 struct Module {
-  std::string_view path;  ///< name of the weight without ".weight", as in the file
+  std::string_view path;  ///< the weight's name without ".weight", as in the file
   std::array<std::size_t, max_planes> planes{no_tensor, no_tensor, no_tensor, no_tensor, no_tensor};  ///< [0]: weight
-  bool quantized = false;          ///< it is made of several tensors
-  std::optional<StoredForm> form;  ///< of a quantised module, if it is known; usable if `decodable`
-  bool decodable = false;          ///< quantised, and every check of types and shapes against `form` passed
-  std::vector<u64> shape;          ///< safetensors order: the logical shape if decodable, else the weight's as stored
+  bool quantized = false;          ///< several tensors form the weight
+  std::optional<StoredForm> form;  ///< for quantized modules of a known form; use it only if `decodable`
+  bool decodable = false;          ///< quantized, and all types and shapes match `form`
+  std::vector<u64> shape;          ///< safetensors order: the logical shape if decodable, else the stored weight's
 
   std::size_t weight() const { return planes[0]; }
-  /// The other planes of a quantised module.
+  /// Visits the planes of a quantized module other than the weight.
   template <typename Visit>
   void for_each_part(Visit&& visit) const {
     for (std::size_t i = 1; quantized && i < max_planes; ++i) {
@@ -39,10 +39,10 @@ struct Module {
 
 struct Modules {
   std::vector<Module> list;  ///< in the order of their weights in the list of tensors
-  FindingLog findings;       ///< those of mlx::find_modules(), and of recognise_foreign_form()
+  FindingLog findings;       ///< from mlx::find_modules() and recognise_foreign_form()
 };
 
-/// Time proportional to the number of tensors. The paths are views of the names.
+/// Takes time proportional to the number of tensors. The paths are views of the tensor names.
 Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::Quantization& quantization,
                             const ForeignMethod& foreign);
 

@@ -1,5 +1,5 @@
-// Nibbles that lie across the rows, turned so that each row has its own in order, one a byte. Sixteen bytes at a time,
-// by exchanges that every compiler turns into single instructions of every machine with vectors.
+// Transposes nibbles packed across rows, so that each row's nibbles are in order, one per byte. Processes sixteen bytes
+// at a time, with shuffles that compilers map to single vector instructions.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ using SixteenBytes [[gnu::vector_size(16)]] = u8;
 
 namespace detail {
 
-// Lanes of `a` and `b` in turns, from lane `FIRST` on.
+// Interleaves lanes of `a` and `b`, starting at lane `FIRST`.
 template <typename Lane, int FIRST, int... I>
 [[gnu::always_inline]] inline SixteenBytes in_turns(SixteenBytes a, SixteenBytes b, std::integer_sequence<int, I...>) {
   using Lanes [[gnu::vector_size(16)]] = Lane;
@@ -25,7 +25,7 @@ template <typename Lane, int FIRST, int... I>
 
 }  // namespace detail
 
-/// The lower halves of `a` and `b`, lane by lane in turns; then the upper ones.
+/// lower_in_turns() interleaves the lower halves of `a` and `b`, upper_in_turns() the upper halves.
 template <typename Lane>
 [[gnu::always_inline]] inline SixteenBytes lower_in_turns(SixteenBytes a, SixteenBytes b) {
   constexpr int count = 16 / sizeof(Lane);
@@ -46,7 +46,7 @@ template <typename Lane>
   std::memcpy(out, &bytes, sizeof bytes);
 }
 
-/// Sixteen bytes of nibbles, the low one first, to 32 bytes.
+/// Splits sixteen bytes into 32 nibbles, the low one first.
 [[gnu::always_inline]] inline void put_nibbles_apart(SixteenBytes bytes, std::byte* out) {
   const SixteenBytes low = bytes & 15;
   const SixteenBytes high = bytes >> 4;
@@ -54,8 +54,8 @@ template <typename Lane>
   put_sixteen(upper_in_turns<u8>(low, high), out + sizeof low);
 }
 
-/// Four words of four rows, where word w of row r is at w × step + 4 × r, to 32 codes of each row, which begins every
-/// `row_bytes` bytes.
+/// Unpacks four words of each of four rows. Word w of row r is at w × step + 4 × r; each row gets 32 codes, at out + r
+/// × row_bytes.
 [[gnu::always_inline]] inline void turn_four_words(const std::byte* words, u64 step, std::byte* out, u64 row_bytes) {
   SixteenBytes word[4];
   for (u64 w = 0; w < 4; ++w) word[w] = sixteen_at(words + w * step);
@@ -69,7 +69,7 @@ template <typename Lane>
   put_nibbles_apart(upper_in_turns<u64>(c, d), out + 3 * row_bytes);
 }
 
-/// Byte j of line i becomes byte i of line j, of 16 lines `step` bytes apart.
+/// Transposes 16 × 16 bytes: byte j of line i becomes byte i of line j. Lines are `step` bytes apart.
 [[gnu::always_inline]] inline void turn_bytes(const std::byte* lines, u64 step, SixteenBytes (&out)[16]) {
   SixteenBytes other[16];
   for (u64 i = 0; i < 16; ++i) out[i] = sixteen_at(lines + i * step);
@@ -79,7 +79,7 @@ template <typename Lane>
       to[2 * i + 1] = upper_in_turns<u8>(from[i], from[i + 8]);
     }
   };
-  // Each time, the last bit of the number of a byte becomes the first one of that of its line.
+  // Each step moves the last bit of a byte's index to the front of its line's index.
   shuffle(out, other);
   shuffle(other, out);
   shuffle(out, other);

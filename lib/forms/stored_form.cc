@@ -17,7 +17,7 @@ u64 bytes_of_elements(TensorType type, u64 elements) {
   return elements / type_info(type).block_elements * type_info(type).block_bytes;
 }
 
-// A type that nobody knows.
+// Unknown types.
 
 std::string opaque_text(const StoredForm& /*form*/) {
   return "unknown";
@@ -42,7 +42,7 @@ bool opaque_has_decoder(const StoredForm& /*form*/) {
 void decode_opaque(const StoredForm& /*form*/, u64 /*columns*/, const StoredPlanes& /*planes*/,
                    std::span<float> /*out*/) {}
 
-// Elements or blocks of one type.
+// Plain: elements or blocks of one type.
 
 std::string plain_text(const StoredForm& form) {
   return std::string(type_name(form.type()));
@@ -68,7 +68,7 @@ void decode_plain(const StoredForm& form, u64 /*columns*/, const StoredPlanes& p
   dequantize(form.type(), planes[0], out);
 }
 
-// MLX's groups.
+// Groups quantized by MLX.
 
 std::string mlx_text(const StoredForm& form) {
   return fmt::format("{} {}-bit, group {}", mlx::mode_name(form.params.mode), form.params.bits, form.params.group_size);
@@ -106,7 +106,7 @@ void decode_mlx(const StoredForm& form, u64 /*columns*/, const StoredPlanes& pla
   mlx::dequantize(form.params, {planes[0], form.types[1], planes[1], form.types[2], planes[2]}, out);
 }
 
-// F8_E4M3 and a scale for each rectangle: one product in float32.
+// F8_E4M3 elements with a scale per rectangle: one product in float32.
 
 std::string fp8_text(const StoredForm& form) {
   if (form.scale_rows == 0 && form.scale_columns == 0) return "FP8 E4M3 per tensor";
@@ -121,7 +121,7 @@ std::string fp8_short_text(const StoredForm& /*form*/) {
   return "fp8";
 }
 
-// Rows: the scale of one need not be that of the next.
+// A unit is a row, because the next row may have another scale.
 u64 fp8_unit(const StoredForm& /*form*/, u64 columns) {
   return columns;
 }
@@ -152,7 +152,7 @@ void decode_fp8(const StoredForm& form, u64 columns, const StoredPlanes& planes,
   }
 }
 
-// scale × (code − zero point): one product in float32.
+// Integers: scale × (code − zero point), one product in float32.
 
 std::string integer_text(const StoredForm& form) {
   const IntegerParams& of = form.integers;
@@ -204,7 +204,7 @@ void decode_integers(const StoredForm& form, u64 columns, const StoredPlanes& pl
   }
 }
 
-// E2M1 × E4M3, which float32 holds exactly, times the factor of the tensor.
+// NVFP4: E2M1 × E4M3, which is exact in float32, times the tensor's factor.
 
 std::string nvfp4_text(const StoredForm& /*form*/) {
   return "NVFP4 with a scale for the tensor";
@@ -277,7 +277,7 @@ IntegerGroup integer_group(const StoredForm& form, u64 columns, const StoredPlan
   found.zero = of.is_signed ? 0 : 1 << (of.bits - 1);
   if (of.has_zeros) found.zero = static_cast<i32>(static_cast<u8>(planes[2][at])) + (of.zeros_plus_one ? 1 : 0);
   const u64 scale_bytes = form.types[1] == TensorType::F32 ? sizeof(float) : sizeof(u16);
-  // One for all rows is there once, or once for each.
+  // A shared scale is present once or repeated for every row, so the first one is right.
   found.scale = scale_at(form.types[1], planes[1].data() + (of.has_one_scale ? 0 : at) * scale_bytes);
   return found;
 }
@@ -304,7 +304,7 @@ void integers_of_row(const StoredForm& form, u64 columns, const StoredPlanes& pl
   }
   std::vector<IntegerGroup> all(static_cast<std::size_t>(groups));
   for (u64 group = 0; group < groups; ++group) all[group] = integer_group(form, columns, planes, row, group);
-  // All rows share one line, which whoever only analyses reads once.
+  // All rows share one line; callers that only analyse pass it once.
   const u64 line = columns * sizeof(u32);
   const std::byte* places = planes[3].data() + (planes[3].size() > line ? row * line : 0);
   for (u64 i = 0; i < columns; ++i) put(i, i + 1, all[std::min<u64>(load<u32>(places + i * sizeof(u32)), groups - 1)]);

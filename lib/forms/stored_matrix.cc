@@ -12,7 +12,7 @@ Status read_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 first
     return read_gathered(*plane.file, plane.offset, layout.gather, first, count, out);
   }
   if (layout.rows == 1) return plane.file->read_exact(plane.offset + first * bytes, out.first(count * bytes));
-  // Each line is read once, in the place of its last row, and copied to the others from there on.
+  // Read each line once, to the end of the output, and copy it to its rows front to back.
   const u64 first_line = first / layout.rows;
   const u64 lines = (first + count - 1) / layout.rows - first_line + 1;
   const MutableBytes read = out.subspan((count - lines) * bytes, lines * bytes);

@@ -1,4 +1,4 @@
-// Where the planes of a matrix are, and reading its rows.
+// Locates the planes of a matrix and reads its rows.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace modelutils {
 
-/// A stored tensor that is a plane of a matrix.
+/// The location of a stored tensor that is a plane of a matrix.
 struct StoredPlane {
   const ByteSource* file = nullptr;
   u64 offset = 0;  ///< absolute
@@ -18,15 +18,15 @@ struct StoredPlane {
 struct StoredMatrix {
   StoredForm form;
   u64 elements = 0;
-  u64 columns = 1;  ///< elements of a row; elements run on from one row into the next
+  u64 columns = 1;  ///< elements per row
   std::array<StoredPlane, max_planes> planes;
 };
 
-/// Lines of a plane for rows [first, first + count), `layout.line_bytes` for each, whatever rows share. Errors:
-/// reading.
+/// Reads the lines of a plane for rows [first, first + count), `layout.line_bytes` for each row even if rows share a
+/// line. Fails only if reading fails.
 Status read_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 first, u64 count, MutableBytes out);
 
-/// Rows [first, first + count). The buffers of `out` are reused. Errors: reading.
+/// Reads rows [first, first + count), reusing the buffers of `out`. Fails only if reading fails.
 Status read_rows(const StoredMatrix& matrix, u64 first, u64 count, StoredRows& out);
 
 }  // namespace modelutils

@@ -11,7 +11,7 @@ namespace modelutils {
 
 namespace {
 
-// Elements decoded at a time: the stored bytes and values of one piece stay in the first cache levels.
+// Elements decoded at a time, so that the stored bytes and the values stay in the first cache levels.
 constexpr u64 piece_elements = 16 * 1024;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The values of a tensor, whatever it is stored as: the one handle that listings, statistics, comparisons and
-// converters read values by. Read as bytes first, because what is equal byte for byte need not be decoded.
+// Reads and decodes the values of a tensor in any form, for listings, statistics, comparisons and converters. Reading
+// and decoding are separate, because values that are equal byte for byte need not be decoded.
 #pragma once
 
 #include <memory>
@@ -11,37 +11,38 @@
 
 namespace modelutils {
 
-/// The elements of one tensor, contiguous dimension first, in units: the smallest number of elements that can be read
-/// alone (a block, a group, a row). Safe to read from several threads.
+/// The elements of one tensor, contiguous dimension first. They are read in units, the smallest number of elements that
+/// can be decoded alone (a block, a group, a row). Thread-safe.
 class TensorValues {
  public:
   virtual ~TensorValues() = default;
 
-  /// What the bytes that read() gives mean. Between tensors of the same form, equal bytes are equal values.
+  /// The form of the bytes returned by read(). For tensors of the same form, equal bytes mean equal values.
   const StoredForm& form() const { return form_; }
   u64 elements() const { return elements_; }
-  /// Elements of a unit, a divisor of elements(); at least 1.
+  /// Elements per unit; at least 1, and a divisor of elements().
   u64 unit() const { return unit_; }
-  /// Can decode() be called?
+  /// True if decode() may be called.
   virtual bool can_decode() const { return true; }
 
-  /// The bytes of units [first, first + count). Errors: reading.
+  /// Reads units [first, first + count). Fails only if reading fails.
   virtual Status read(u64 first, u64 count, StoredRows& out) const = 0;
-  /// Their values; `out` has count × unit() elements.
+  /// Decodes units returned by read(); `out` must have count × unit() elements.
   virtual void decode(const StoredRows& rows, std::span<float> out) const = 0;
-  /// Can decode_some() be called? Where values are made of more than their own bytes it cannot.
+  /// True if decode_some() may be called. False if values depend on more than their own bytes.
   virtual bool can_decode_some() const { return false; }
-  /// The values of out.size() / unit() units of `rows` from the first-th on.
+  /// Decodes out.size() / unit() units of `rows`, starting with unit `first`.
   virtual void decode_some(const StoredRows& /*rows*/, u64 /*first*/, std::span<float> /*out*/) const {}
 
-  /// Any range of elements. Errors: reading; "tensor-no-decoder"; "internal" (outside of the tensor).
+  /// Reads and decodes any range of elements. Fails if reading fails, with "tensor-no-decoder", or with "internal" for
+  /// a range outside of the tensor.
   Status read_values(u64 first, std::span<float> out) const;
 
  protected:
   TensorValues(const StoredForm& form, u64 elements, u64 unit) : form_(form), elements_(elements), unit_(unit) {}
 
  private:
-  /// Why decode() cannot be called.
+  /// The error of read_values() if can_decode() is false.
   virtual Error no_decoder() const;
 
   StoredForm form_;
@@ -49,10 +50,10 @@ class TensorValues {
   u64 unit_;
 };
 
-/// What a file holds as a matrix, or any tensor as rows.
+/// The values of a matrix in a file; other tensors are treated as matrices, too.
 class MatrixValues : public TensorValues {
  public:
-  /// `name` and `path` are for errors; the files must outlive it.
+  /// `name` and `path` are for error messages. The files must outlive this object.
   MatrixValues(StoredMatrix matrix, std::string_view name, std::string_view path);
 
   bool can_decode() const override;
@@ -65,7 +66,7 @@ class MatrixValues : public TensorValues {
   Error no_decoder() const override;
 
   StoredMatrix matrix_;
-  std::array<PlaneLayout, max_planes> layouts_;  // of a unit
+  std::array<PlaneLayout, max_planes> layouts_;  // layouts per unit
   std::string name_, path_;
 };
 
