@@ -29,7 +29,7 @@ std::optional<jinja::Template> check_chat_template(std::string_view text, std::s
   const Error& error = parsed.error();
   const std::string place = error.where.empty() ? std::string() : error.where + ": ";
   const std::optional<u64> at = offset && error.offset ? std::optional<u64>(*offset + *error.offset) : std::nullopt;
-  // Jinja renders what is only not supported here.
+  // A construct that only our parser lacks is a note, since Jinja renders it.
   log.add(error.code == "template-unsupported" ? Severity::note : Severity::warning, Scope::model, error.code,
           "the chat template does not parse: " + place + error.message, where, at, file);
   return std::nullopt;
@@ -51,10 +51,11 @@ VocabularyTexts texts_of(const tokenizer::Tokenizer& tokenizer) {
 
 namespace {
 
-// Texts and the tokens that they are.
+// Texts and the tokens that have them.
 using Found = std::map<std::string, u64, std::less<>>;
 
-// SentencePiece-like vocabularies join two tokens wherever their texts together are a token.
+// Removes tokens whose text is made of two other tokens: SentencePiece-like vocabularies join any two tokens whose
+// joined text is a token.
 void drop_joined(const VocabularyTexts& vocabulary, Found& found) {
   std::set<std::string, std::less<>> halves, present;
   for (const auto& [text, token] : found) {
@@ -93,7 +94,7 @@ void check_written_tokens(const std::vector<std::string>& written, const Vocabul
                           std::string_view where, FindingLog& log) {
   const bool is_joined = vocabulary.kind == "llama";
   const bool is_merged = vocabulary.kind == "gpt2" || vocabulary.kind == "gemma4";
-  if (written.empty() || !(is_joined || is_merged)) return;  // other kinds find every token in a text
+  if (written.empty() || !(is_joined || is_merged)) return;  // other kinds match all tokens in a text directly
   const std::unordered_set<std::string_view> wanted(written.begin(), written.end());
   Found found;
   vocabulary.tokens([&](u64 token, std::string_view text) {

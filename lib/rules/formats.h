@@ -1,4 +1,4 @@
-// The rules of every format, in one table (formats.cc); how a path is recognised: model/format.h.
+// The rules of every format, in one table (formats.cc). Recognising a path's format: model/format.h.
 #pragma once
 
 #include <string>
@@ -12,26 +12,27 @@
 
 namespace modelutils {
 
-/// What the rules of one format say of one model.
+/// The result of checking one model.
 struct CheckedModel {
   FindingLog findings;
-  std::string format_text;  ///< for people: "GGUF v3", "MLX"
-  Catalog catalog;          ///< tensors that can be read; --data, --hash and --check work on it. Empty if nothing can.
-  std::vector<PackedWeight> packed = {};  ///< MLX: what --data needs to know of weights, scales and biases
+  std::string format_text;                ///< for display: "GGUF v3", "MLX"
+  Catalog catalog;                        ///< readable tensors, for --data, --hash and --check; may be empty
+  std::vector<PackedWeight> packed = {};  ///< for --data: weights packed by MLX with their scales and biases
 };
 
-/// The rules of one format. Whatever is wrong with an opened model is a finding, an Error only if nothing at all can be
-/// said (the file vanished).
+/// The rules of one format. Problems in an opened model are findings; an Error means that nothing could be checked (the
+/// file vanished).
 struct FormatRules {
   Format format;
-  /// `threads`: that it may use, the calling one included.
+  /// Checks a model on at most `threads` threads, including the calling one.
   Result<CheckedModel> (*check)(const Model& model, unsigned threads);
-  bool has_checksum = false;  ///< of its own, which `check` compares
-  /// The catalog that `check` will give, for formats whose rules need not be done before data can be read; or nullptr.
+  bool has_checksum = false;  ///< the format has a checksum, which `check` compares
+  /// Returns the catalog that `check` would return, for formats whose data can be read without running the rules first;
+  /// otherwise nullptr.
   Catalog (*catalog)(const Model& model) = nullptr;
 };
 
-/// The row of a format.
+/// Returns the rules of a format.
 const FormatRules& rules_of(Format format);
 
 }  // namespace modelutils

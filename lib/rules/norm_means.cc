@@ -21,14 +21,15 @@ namespace modelutils {
 
 namespace {
 
-// The mean that gains have where nobody shifted them: learnt gains stay near it.
+// The mean of correctly shifted gains. Training moves gains little, so learnt ones stay near it.
 enum class Centre : u8 { zero, one };
 
-// Names of norms, as whole components at the end of a name. The gated norms of linear attention are near 1 everywhere.
+// Norm names, given as whole components at the end of a name. The gated norms of linear attention are near 1 in every
+// layout and are not listed.
 struct Norms {
   std::string_view types;  // model types of directories, architectures of GGUF files
   std::string_view names;
-  bool layout_tells;  // MLX's layout has one added
+  bool layout_tells;  // MLX's layout adds one
 };
 constexpr std::array norms_of_directories = {
     Norms{"qwen3_next|qwen3_5|qwen3_5_text|qwen3_5_moe|qwen3_5_moe_text",
@@ -78,7 +79,7 @@ void add(const Catalog& catalog, const CatalogTensor& tensor, Mean& mean) {
   if (mean.tensors++ == 0) mean.first = tensor.name;
 }
 
-constexpr double half = 0.5;  // between where gains are and where they are with one added or taken
+constexpr double half = 0.5;  // halfway between correct gains and gains shifted by one
 
 void judge(const Mean& mean, Centre centre, bool may_be_unshifted, std::string_view where, FindingLog& log) {
   if (mean.elements == 0) return;
@@ -121,7 +122,7 @@ void check_directory(const SafetensorsModel& model, const Catalog& catalog, Find
                                    : layout.is_mlx()   ? "with convolutions in mlx-lm's layout"
                                                        : "with convolutions in the published layout";
     judge(trunk, centre, true, where, log);
-    // mlx-lm has no such blocks: whoever kept them may have kept their norms as published (docs/conversion.md).
+    // mlx-lm drops such blocks; other tools may keep their norms as published (docs/conversion.md).
     judge(blocks, centre, false, where, log);
   }
 }

@@ -1,4 +1,4 @@
-// verify --data: whether the gains of norms were shifted by one too often, or not at all.
+// verify --data: detects norm gains that were shifted by one too often or not at all.
 #pragma once
 
 #include "base/finding_log.h"
@@ -7,9 +7,9 @@
 
 namespace modelutils {
 
-/// Reads the gains of the norms that are published minus one in some layouts: Qwen3-Next, Qwen 3.5 (directories and
-/// GGUF files) and Qwen 4's experimental class. Warnings, scope data: "data-norms-shifted", "data-norms-unshifted";
-/// errors of reading are left to the checks of the tensors.
+/// Reads the gains of norms that some layouts publish minus one: Qwen3-Next, Qwen 3.5 (directories and GGUF files) and
+/// Qwen 4's experimental class. Warnings, scope data: "data-norms-shifted", "data-norms-unshifted". Ignores read
+/// errors, which the tensor checks report.
 void check_norm_means(const Model& model, const Catalog& catalog, FindingLog& log);
 
 }  // namespace modelutils

@@ -22,9 +22,9 @@ using bump5::Entry;
 using bump5::Header;
 using json::Element;
 
-constexpr u64 most_companion_text = u64{256} << 20;  // of metadata, manifest or map
+constexpr u64 most_companion_text = u64{256} << 20;  // limit for metadata, manifest or map
 
-// What header, manifest and metadata all say.
+// Numbers that header, manifest and metadata all contain.
 constexpr std::array<Bump5Number, 10> top_numbers = {{
     {"num_layers", &Header::num_layers},
     {"embed_dim", &Header::embed_dim},
@@ -151,7 +151,7 @@ class CompanionReader {
     }
   }
 
-  // What metadata and manifest both say.
+  // Compares the parts that metadata and manifest both contain.
   void compare() {
     const Element metadata = out_.metadata->root;
     const Element manifest = out_.manifest->root;
@@ -173,7 +173,7 @@ class CompanionReader {
   Bump5Companions out_;
 };
 
-// The type that an object of quant_summary says for a matrix, against the payload's.
+// Compares the type that quant_summary states for a matrix with the payload's.
 void compare_summary(Element object, std::string_view key, std::string_view where, std::string_view word,
                      FindingLog& log) {
   const auto said = json::string_member(object, key);
@@ -202,7 +202,7 @@ void check_quant_summary(Element summary, std::span<const Entry> entries, bool u
   }
 }
 
-// The entries of `named` by name, each compared with the payload's; a name twice and a missing one are told, too.
+// Compares listed entries with the payload's entries by name. Also reports repeated and missing names.
 class EntryComparison {
  public:
   EntryComparison(std::span<const Entry> entries, std::string_view code, std::string_view file, FindingLog& log)

@@ -29,7 +29,7 @@ constexpr std::array<Bump5Number, 9> numbers = {{
 }};
 constexpr std::array<Bump5Number, 1> optional_numbers = {{{"head_dim", &Header::head_dim}}};
 
-// What the manifest's config says by another name or the same.
+// A field of config.json that the manifest's config also has, perhaps under another name.
 struct Twin {
   std::string_view key, in_manifest;
 };
@@ -80,7 +80,8 @@ class ConfigRules {
     log_.error(Scope::model, "bump-config", std::move(message), fmt::format("{} {}", what, key), {}, file_name);
   }
 
-  // Next to the safetensors of an MLX model it is that model's, which has none of these.
+  // True if config.json belongs to the engine. Beside the safetensors of an MLX model it is that model's own and has
+  // none of these fields.
   bool is_the_engines() const {
     constexpr std::array<std::string_view, 4> own = {"attn_out_dim", "num_merges", "total_vocab_bytes", "rope_layout"};
     return std::ranges::count_if(own, [&](std::string_view key) { return json::member(config_, key).has_value(); }) > 1;

@@ -78,7 +78,7 @@ class Bump5Rules {
     }
   }
 
-  // The entries of the dense layout, or else those of the manifest.
+  // Finds the entries of the dense layout, or takes the manifest's if no dense layout fits.
   Status find_entries(const Bump5Companions& companions) {
     if (document_.codes.empty()) return {};
     const std::vector<Reading> readings = bump5::readings_of(document_);
@@ -115,7 +115,7 @@ class Bump5Rules {
     }
   }
 
-  // Models of other kinds have layouts that only the manifest knows; its entries must fill the payload.
+  // Only the manifest knows the layouts of other model kinds. Its entries must fill the payload.
   void take_entries_of_manifest(const Bump5Companions& companions) {
     std::vector<Bump5ManifestEntry> entries = companions.entries;
     std::ranges::stable_sort(entries, {}, &Bump5ManifestEntry::offset);
@@ -149,7 +149,8 @@ class Bump5Rules {
     }
   }
 
-  // Does a name say that it is a model of another kind? Then a dense layout that does not fit is no error.
+  // True if an entry's name shows that this is another kind of model. It is then no error that the dense layout does
+  // not fit.
   static bool is_not_dense(const std::vector<Bump5ManifestEntry>& entries) {
     return std::ranges::any_of(entries, [](const Bump5ManifestEntry& entry) {
       const std::size_t dot = entry.name.starts_with("layer.") ? entry.name.find('.', 6) : std::string_view::npos;
@@ -158,7 +159,7 @@ class Bump5Rules {
   }
 
   Status check_payload() {
-    if (document_.version == 5 && !document_.metadata) return {};  // no one knows where it ends
+    if (document_.version == 5 && !document_.metadata) return {};  // the payload's end is unknown
     Hasher hasher(HashAlgorithm::sha256);
     std::vector<std::byte> buffer(512 * 1024);
     for (u64 offset = bump5::table_offset; offset < document_.payload_end;) {

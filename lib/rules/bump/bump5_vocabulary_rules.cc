@@ -18,7 +18,7 @@ namespace {
 using bump5::Entry;
 using bump5::Role;
 
-// More text than any tokenizer has is not looked into.
+// Larger vocabularies are not checked; no tokenizer has that much text.
 constexpr u64 most_token_text = u64{256} << 20;
 constexpr u64 most_tokens = u64{64} << 20;
 

@@ -26,7 +26,7 @@ const HeaderField& header_field(std::string_view name) {
                        [&](const HeaderField& field) { return field.name == name; });
 }
 
-// A member of 0 is not known.
+// A member of 0 is unknown.
 std::string geometry_text(const bump::Geometry& geometry) {
   if (geometry.intermediate == 0) return counted(geometry.kv_heads, "KV head");
   const std::string width = fmt::format("an intermediate size of {}", geometry.intermediate);
@@ -97,7 +97,7 @@ class BumpRules {
     }
   }
 
-  /// Codes that are wrong whatever the sizes are: unknown ones, and those of entries that are always FP32.
+  /// Reports codes that are wrong for any sizes: unknown ones, and non-FP32 codes of entries that are always FP32.
   void check_codes() {
     const u64 layers = document_.header.num_layers;
     for (u64 i = 0; i < document_.codes.size(); ++i) {
@@ -166,7 +166,7 @@ class BumpRules {
         bump_catalog(file_, bump::entries_of(document_, reading), bump::dimensions_of(document_, reading.geometry));
   }
 
-  /// As far as config.json tells.
+  /// The geometry as far as config.json states it.
   bump::Geometry told_geometry() const {
     if (!config_) return {0, 0};
     return {config_->dimensions.kv_heads, config_->dimensions.intermediate};
@@ -230,7 +230,7 @@ class BumpRules {
                          .leads = true});
   }
 
-  // What is missing cannot have the checksum: that the file is cut off says so already.
+  // Skips truncated files: their checksum cannot match, and the truncation is already reported.
   Status check_payload() {
     if (is_cut_off_) return {};
     Hasher hasher(HashAlgorithm::sha256);

@@ -1,4 +1,4 @@
-// config.json against the shapes of the tensors. Shapes are logical: packed weights are seen unpacked.
+// Checks config.json against the tensors' shapes. Shapes are logical, as if packed weights were unpacked.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -18,14 +18,14 @@ namespace modelutils::mlx_rules {
 
 namespace {
 
-// Layer numbers beyond this are nonsense, whatever the tensors' names say.
+// Higher layer numbers are treated as nonsense.
 constexpr u64 most_layers = 65536;
 
 class Geometry {
  public:
   Geometry(const SafetensorsModel& model, const arch::Family& family, FindingLog& log)
       : config_(*model.config), names_(family), sizes_(arch::stated_sizes(family, config_)), log_(log) {
-    // What config.json says without a field: as many heads of keys as of queries, the size of a head.
+    // Sizes that config.json implies without a field: the number of KV heads, and the head size.
     for (const arch::Key* key : arch::keys_of(family)) {
       const bool implied = key->symbol == arch::symbol::kv_heads || key->symbol == arch::symbol::head_dim;
       if (!implied || sizes_.find(key->symbol)) continue;
@@ -40,7 +40,7 @@ class Geometry {
       if (!values.empty()) sizes_.set_layers(key->symbol, std::move(values));
     }
     for (const Module& module : model.modules.list) {
-      // A packed weight that cannot be unpacked is a finding of its own already.
+      // A packed weight that cannot be unpacked already has its own finding.
       if (!module.quantized || module.decodable) check_module(module);
       note_layer(module);
     }
@@ -60,7 +60,7 @@ class Geometry {
                  fmt::format("is {}, but the tensors have {}", *config_.block_count, counted(highest + 1, "layer")),
                  at_field("num_hidden_layers"));
     }
-    // Every layer of these architectures has the same modules, but for those that a condition gives to some.
+    // In these architectures all layers have the same modules, except those that depend on a condition.
     std::set<std::string_view> all;
     for (const auto& [layer, modules] : layers_) all.insert(modules.begin(), modules.end());
     for (u64 layer = 0; layer <= std::min(highest, most_layers); ++layer) {
@@ -90,24 +90,24 @@ class Geometry {
     if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
     const std::optional<u64> layer = names_.layer_of(name + ".");
     if (!layer || *layer >= most_layers) return;
-    // A view of the file's own text: the canonical name is a copy, but what follows the number is the same.
+    // A view of the module's own path: the canonical name is a copy, but both are the same after the layer number.
     const std::size_t number = name.find('.' + std::to_string(*layer) + '.');
     const std::size_t rest = name.size() - name.find('.', number + 1) - 1;
     const std::string_view role = module.path.substr(module.path.size() - rest);
     auto& roles = layers_[*layer];
-    // Some mixtures may have dense layers, too.
+    // Some mixtures of experts have dense layers among the others.
     const bool may_differ = names_.family().layers_may_differ && role.starts_with("mlp.");
     if (!may_differ && !is_conditional(name)) roles.insert(role);
   }
 
-  // May a layer be without any?
+  // True if a layer may have no tensors at all.
   bool may_be_empty() const {
     return std::ranges::all_of(names_.family().layer_tensors, [](const auto& rows) {
       return std::ranges::all_of(rows, [](const arch::Tensor& row) { return !row.when.empty(); });
     });
   }
 
-  // May a layer be without this module?
+  // True if a layer may lack this module.
   bool is_conditional(const std::string& name) const {
     auto match = names_.match(name + ".weight");
     if (!match) match = names_.match(name);  // no suffix: a tensor by itself
@@ -116,7 +116,7 @@ class Geometry {
            });
   }
 
-  // One dimension of a weight against an expression of the family's row.
+  // Compares one dimension of a weight with an expression from the family's row.
   void expect(const Module& module, u64 layer, std::size_t dim, std::string_view expression) {
     const std::optional<u64> wanted = arch::evaluate(expression, sizes_, layer);
     if (!wanted || module.shape[dim] == *wanted) return;
@@ -136,7 +136,7 @@ class Geometry {
     return has("F") ? "hf-feed-forward" : "hf-hidden-size";
   }
 
-  // "H*D" -> "num_attention_heads × head_dim".
+  // Spells out an expression: "H*D" becomes "num_attention_heads × head_dim".
   std::string in_words(std::string_view expression) const {
     std::string words;
     while (!expression.empty()) {
@@ -154,7 +154,7 @@ class Geometry {
     return symbol;
   }
 
-  // Weights that are a tensor of the GGUF by themselves: the row says their shape.
+  // Checks weights that map to a GGUF tensor one to one; only their shape follows from the row.
   void check_module(const Module& module) {
     const std::string name = hf::canonical_name(module.path) + ".weight";
     const auto match = names_.match(name);
@@ -168,7 +168,7 @@ class Geometry {
       if (parts.size() != 1 || parts[0].is_of_elements) return;
     }
     const std::vector<std::string_view> ne = arch::dimensions_of(row.ne);
-    // Dimensions of one, which convolutions have, may be anywhere.
+    // Shapes with a dimension of 1 (convolutions) are skipped, since it may be at any place.
     if (ne.size() != module.shape.size() || std::find(ne.begin(), ne.end(), "1") != ne.end()) return;
     const u64 layer = match->layer.value_or(0);
     for (std::size_t dim = 0; dim < ne.size(); ++dim) expect(module, layer, dim, ne[ne.size() - 1 - dim]);
@@ -178,7 +178,7 @@ class Geometry {
   arch::Names names_;
   arch::Sizes sizes_;
   FindingLog& log_;
-  std::map<u64, std::set<std::string_view>> layers_;  // which modules each layer has
+  std::map<u64, std::set<std::string_view>> layers_;  // module names per layer
 };
 
 bool has_unread_shard(const SafetensorsModel& model) {
@@ -194,8 +194,8 @@ void check_geometry(const SafetensorsModel& model, FindingLog& log) {
   if (family == nullptr || !model.quantization.foreign_method.empty()) return;
   Geometry geometry(model, *family, log);
   geometry.check_sizes();
-  // A piece of a model (a single layer, an adapter) need not have them all; what a shard that cannot be read holds is
-  // unknown, not missing.
+  // Skip partial models (a single layer, an adapter), which need not have all layers. The contents of an unreadable
+  // shard are unknown, so nothing can be called missing then.
   if (embedding_of(model) != nullptr && !has_unread_shard(model)) geometry.check_layers();
 }
 

@@ -18,7 +18,7 @@ struct Stored {
   StoredPlane plane;
 };
 
-// nullopt for a tensor whose bytes are not all there: that is a finding of its own.
+// Returns nullopt if the tensor is truncated, which is reported elsewhere.
 std::optional<Stored> stored(const SafetensorsModel& model, std::size_t place) {
   const safetensors::TensorRef ref = model.set.tensors[place];
   const safetensors::ShardFile& file = model.set.file(ref);
@@ -27,7 +27,7 @@ std::optional<Stored> stored(const SafetensorsModel& model, std::size_t place) {
   return Stored{&tensor, {file.source.get(), file.document.data_offset + tensor.begin}};
 }
 
-// nullopt for a type that holds no numbers by itself.
+// Returns nullopt if the type is not a plain floating-point type.
 std::optional<StoredMatrix> plain(const Stored& stored) {
   const std::optional<TensorType> type = stored.tensor->type;
   if (type != TensorType::F32 && type != TensorType::F16 && type != TensorType::BF16) return std::nullopt;

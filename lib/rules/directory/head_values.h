@@ -1,4 +1,4 @@
-// verify --data: the output head of a directory that says that its embedding serves.
+// verify --data: compares the output head of a directory that claims tied weights with its embedding.
 #pragma once
 
 #include "base/finding_log.h"
@@ -6,8 +6,8 @@
 
 namespace modelutils {
 
-/// Compares lm_head with the embedding where config.json says tie_word_embeddings. Finding, scope data: the note
-/// "hf-tied-head" if they differ. Errors of reading are left to the checks of the tensors.
+/// Compares lm_head with the embedding if config.json sets tie_word_embeddings. Adds the note "hf-tied-head" (scope
+/// data) if they differ. Ignores read errors, which the tensor checks report.
 void check_tied_head(const SafetensorsModel& model, FindingLog& log);
 
 }  // namespace modelutils

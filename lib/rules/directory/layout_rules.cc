@@ -1,4 +1,4 @@
-// The layout of the tensors against what the files' metadata say of it.
+// Checks the layout of the tensors against the layout that the files' metadata state.
 #include <fmt/core.h>
 
 #include "rules/directory/mlx_rule_parts.h"

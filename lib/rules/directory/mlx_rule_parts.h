@@ -1,4 +1,4 @@
-// The pieces of the rules for model directories (mlx_rules.h).
+// The parts of the rules for model directories (mlx_rules.h).
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace modelutils::mlx_rules {
 
-/// The embedding of the tokens; nullptr if there is none: a part of a model or a toy. Only in a whole language model is
-/// what is missing worth more than a note.
+/// Returns the token embedding, or nullptr if there is none, as in partial or toy models. For those, missing parts are
+/// only notes.
 const Module* embedding_of(const SafetensorsModel& model);
 
-/// Fields of config.json that a loader cannot do without.
+/// Checks for fields of config.json that loaders require.
 void check_fields(const SafetensorsModel& model, FindingLog& log);
 
-/// mlx-lm's layout or the published one, where the values depend on it. Findings: "hf-layout-mixed" (an error),
-/// "hf-layout-metadata" (a note: the metadata say otherwise).
+/// Tells mlx-lm's layout from the published one, for families where the values depend on it. Findings:
+/// "hf-layout-mixed" (an error), "hf-layout-metadata" (a note: the metadata contradict the tensors).
 void check_layout(const SafetensorsModel& model, FindingLog& log);
 
-/// Layers, widths, heads and vocabulary of config.json against the tensors, for the architectures that we know.
+/// Checks config.json's layers, widths, heads and vocabulary against the tensors, for known architectures.
 void check_geometry(const SafetensorsModel& model, FindingLog& log);
 
 }  // namespace modelutils::mlx_rules

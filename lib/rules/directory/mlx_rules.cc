@@ -18,7 +18,7 @@ namespace mlx_rules {
 
 namespace {
 
-constexpr std::string_view embedding_row = "token_embd";  // of lib/arch's tables
+constexpr std::string_view embedding_row = "token_embd";  // the row's name in lib/arch
 
 }  // namespace
 
@@ -41,7 +41,7 @@ const Module* embedding_of(const SafetensorsModel& model) {
 
 namespace {
 
-// Must config.json have one of the key's fields, since nothing else tells?
+// True if config.json must have one of the key's fields because nothing else determines the value.
 bool states_it_alone(const arch::Key& key) {
   const bool is_size_of_all = key.symbol == arch::symbol::feed_forward || key.symbol == arch::symbol::vocabulary;
   return !key.fields.empty() && key.fallback.empty() && key.when.empty() && key.write == nullptr &&
@@ -53,7 +53,7 @@ bool states_it_alone(const arch::Key& key) {
 void check_fields(const SafetensorsModel& model, FindingLog& log) {
   const hf::Config& config = *model.config;
   const bool whole = embedding_of(model) != nullptr;
-  // A field of a wrong type is there: that it is of no use has been said (hf-config-field).
+  // A field of the wrong type already has a finding (hf-config-field).
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty()) {
     log.add(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
@@ -69,7 +69,7 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
     arch::for_each_name(fields, [&](std::string_view field) { found = found || config.field(field); });
     return found;
   };
-  // Wrappers leave what they have a default for to their class (Pixtral: heads); with head_dim the tensors tell.
+  // Wrappers leave values to their class's defaults (Pixtral: heads). With head_dim the heads follow from the tensors.
   const bool tensors_tell_heads = config.has_text_config && config.head_dim.has_value();
   for (const arch::Key* key : arch::keys_of(*known)) {
     if (!states_it_alone(*key) || is_there(key->fields)) continue;
@@ -106,7 +106,7 @@ FindingLog model_directory_rules(const SafetensorsModel& model) {
 
 namespace {
 
-// Tells --data which tensors belong together.
+// Records for --data which tensors form a packed weight.
 void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
   std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < checked.catalog.tensors.size(); ++i) places.emplace(checked.catalog.tensors[i].name, i);
@@ -125,7 +125,7 @@ void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
                         mode.has_biases ? place_of(module.planes[2]) : mlx::no_tensor};
     if (packed.weight == mlx::no_tensor || packed.scales == mlx::no_tensor) continue;
     if (mode.has_biases && packed.biases == mlx::no_tensor) continue;
-    // E8M0 in bytes that safetensors can only call U8: as E8M0 their NaN code is found.
+    // safetensors can only label E8M0 scales as U8. Checking them as E8M0 finds their NaN code.
     if (mode.mode == mlx::Mode::mxfp4 || mode.mode == mlx::Mode::mxfp8) {
       checked.catalog.tensors[packed.scales].type = TensorType::F8_E8M0;
     }

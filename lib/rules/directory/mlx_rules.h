@@ -1,5 +1,5 @@
-// The rules for a directory with a config.json: MLX's or Hugging Face's. What they say beyond the container is of scope
-// model, so st-dump shows such a directory and goes on.
+// The rules for a directory with a config.json, MLX's or Hugging Face's. Findings beyond the container have scope
+// model, so st-dump still shows such a directory.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,15 @@
 
 namespace modelutils {
 
-/// What config.json, the modules and the tensors say against each other: fields, quantisation, layers, heads,
-/// vocabulary. Scope model. Reads nothing.
+/// Checks config.json, the modules and the tensors against each other: fields, quantisation, layers, heads, vocabulary.
+/// Scope model. Reads no files.
 FindingLog model_directory_rules(const SafetensorsModel& model);
 
-/// The tokenizer and the other JSON files beside the weights: there, and readable. Scope model. Reads those files.
+/// Checks that the tokenizer and the other JSON files beside the weights exist and are readable. Scope model. Reads
+/// those files.
 FindingLog side_file_rules(const SafetensorsModel& model);
 
-/// The row of the table of formats (formats.cc), format "mlx".
+/// The check function for format "mlx" in the table of formats (formats.cc).
 Result<CheckedModel> check_model_directory(const Model& opened, unsigned threads = 1);
 
 }  // namespace modelutils

@@ -33,7 +33,7 @@ class ModuleCheck {
 
   FindingLog check(Module module) const {
     FindingLog log;
-    // What bytes are missing, the rules of the container say.
+    // The container's rules report truncated tensors.
     if (std::ranges::any_of(module.planes, [&](std::size_t i) { return i != no_tensor && !is_whole(i); })) return log;
     ScaleAnalysis analysis;
     if (Status read = analyse(module, analysis); !read) {

@@ -1,4 +1,4 @@
-// verify --data: what the small tensors of quantised modules say of each other, in the forms that are not MLX's.
+// verify --data: checks the scales, zero points and column orders of quantised modules in forms other than MLX's.
 #pragma once
 
 #include "base/finding_log.h"
@@ -6,10 +6,10 @@
 
 namespace modelutils {
 
-/// Reads scales, zero points, orders of columns and shapes of every module that was recognised, on `threads` threads;
-/// codes are not read. Findings at the module, scope data: "hf-module-values" (groups, shapes or factors that
-/// contradict the rest), "data-scale" (NVFP4 scales below 0), "data-overflow" (scales that make values infinite),
-/// "data-zero-point"; those of reading. NaN and infinite scales are bad values of their tensors (verify/data_check.h).
+/// Reads the scales, zero points, column orders and shapes of every recognised module on `threads` threads, but no
+/// codes. Findings at the module, scope data: "hf-module-values" (groups, shapes or factors that contradict the rest),
+/// "data-scale" (NVFP4 scales below 0), "data-overflow" (scales that make values infinite), "data-zero-point"; those of
+/// reading. NaN and infinite scales are reported as bad values of their tensors (verify/data_check.h).
 void check_module_values(const SafetensorsModel& model, unsigned threads, FindingLog& log);
 
 }  // namespace modelutils

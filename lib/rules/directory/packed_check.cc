@@ -13,20 +13,20 @@ namespace modelutils {
 
 namespace {
 
-// No code counts for more than 480 (the largest E4M3), so below these neither a product nor its sum with a bias gets
-// beyond 2^127 + 2^126.
+// A code's value is at most 480 in magnitude, so with smaller scales and biases neither the product nor its sum with
+// the bias exceeds 2^127 + 2^126.
 constexpr float large_scale = 0x1p118f;
 constexpr float large_bias = 0x1p126f;
 
-// Groups looked at together: their values are 1 MiB at most.
+// Groups checked at a time; their values take at most 1 MiB.
 constexpr u64 batch_groups = 256;
 
 bool is_large(float value, float limit) {
-  return std::fabs(value) >= limit && std::isfinite(value);  // what is not finite has been found as such
+  return std::fabs(value) >= limit && std::isfinite(value);  // values that are not finite have a finding of their own
 }
 
-// Has a word of `data` a magnitude of `limit` or more? Infinities and NaN have. No branch, so that compilers vectorise
-// it.
+// True if any word of `data` has a magnitude of at least `limit`, including infinities and NaN. Branch-free so that
+// compilers vectorise it.
 template <typename Word>
 bool any_from(Bytes data, Word limit) {
   constexpr Word sign = Word{1} << (8 * sizeof(Word) - 1);
@@ -41,10 +41,10 @@ bool any_from(Bytes data, Word limit) {
 bool any_large(TensorType type, Bytes data, float limit) {
   const u32 bits = std::bit_cast<u32>(limit);
   switch (type) {
-    case TensorType::F16: return false;  // ends at 65504
+    case TensorType::F16: return false;  // the largest F16 is 65504
     case TensorType::BF16: return any_from(data, static_cast<u16>(bits >> 16));
     case TensorType::F32: return any_from(data, bits);
-    default: {  // E8M0: the exponent alone
+    default: {  // E8M0 is just an exponent
       u8 most = 0;
       for (const std::byte exponent : data) most = std::max(most, std::to_integer<u8>(exponent));
       return most >= bits >> 23;
@@ -56,7 +56,7 @@ class PackedBatch {
  public:
   PackedBatch(const Catalog& catalog, const PackedWeight& weight) : catalog_(catalog), weight_(weight) {}
 
-  // Decodes `count` groups from group `first` on.
+  // Decodes `count` groups starting at group `first`.
   Status read(u64 first, u64 count) {
     MU_TRY(read_factors(weight_.scales, first, count, scale_bytes_, scales_));
     mlx::Groups groups;
@@ -74,7 +74,7 @@ class PackedBatch {
     return {};
   }
 
-  // Does a value of group `i` of the batch overflow, and is that the scale's (or the bias's) to say?
+  // True if a value of group `i` in the batch overflows and the cause is the bias (`is_bias`) or the scale (otherwise).
   bool overflows(std::size_t i, bool is_bias) const {
     if (is_bias ? !std::isfinite(scales_[i]) || is_large(scales_[i], large_scale) : !biases_are_finite(i)) return false;
     const std::size_t size = weight_.params.group_size;

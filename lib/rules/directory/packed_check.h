@@ -1,4 +1,4 @@
-// verify --data: weights that MLX packed, whose scales and biases are finite, but not what is made of them.
+// verify --data: finds MLX-packed weights whose scales and biases are finite but whose values overflow.
 #pragma once
 
 #include "mlx/modules.h"
@@ -8,18 +8,18 @@
 
 namespace modelutils {
 
-/// A packed weight whose types and shapes fit together. Members are places in Catalog::tensors.
+/// A packed weight with matching types and shapes. The members are indices into Catalog::tensors.
 struct PackedWeight {
   mlx::Params params;
   std::size_t weight = 0;
   std::size_t scales = 0;
-  std::size_t biases = mlx::no_tensor;  ///< none in the FP modes
+  std::size_t biases = mlx::no_tensor;  ///< no_tensor in the FP modes
 };
 
-/// Judges the groups that `piece`, some of the scales (or of the biases) from group `first` on, belongs to: does a
-/// value of theirs overflow float32? Blocks are counted from the piece's beginning. Codes are read only where a scale
-/// or a bias is so large that it could; among the biases, a group whose scale is that large is left to the scales.
-/// Errors: those of reading.
+/// Checks whether values of the groups that `piece` covers overflow float32. `piece` holds scales (or biases) from
+/// group `first` on; blocks in the result are counted from its start. Reads codes only if a scale or bias is large
+/// enough to matter. When checking biases, skips groups whose scale is that large, because the check of the scales
+/// covers them. Errors: those of reading.
 Result<BlockCheck> check_packed(const Catalog& catalog, const PackedWeight& weight, bool is_bias, u64 first,
                                 Bytes piece);
 

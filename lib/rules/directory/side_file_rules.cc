@@ -1,4 +1,4 @@
-// The text next to the weights: tokenizer, generation settings, special tokens, model card.
+// Checks the text files beside the weights: tokenizer, generation settings, special tokens, model card.
 #include <algorithm>
 
 #include "hf/generation_config.h"
@@ -15,7 +15,7 @@ namespace modelutils {
 
 namespace {
 
-// If the file is there, it is a JSON object.
+// Reports the file if it exists but is not a JSON object.
 void check_object(const ModelFolder& folder, std::string_view name, FindingLog& log) {
   const auto document = json::load_if_present(folder, name);
   if (!document) {
@@ -25,13 +25,14 @@ void check_object(const ModelFolder& folder, std::string_view name, FindingLog& 
   }
 }
 
-// Rows of the embedding, which every token id must be below.
+// Number of embedding rows; every token id must be lower.
 std::optional<u64> embedding_rows(const SafetensorsModel& model) {
   const Module* embedding = mlx_rules::embedding_of(model);
   return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());
 }
 
-// Those that are in the vocabulary and not among the added tokens, which have types of their own: hardly ever any.
+// Returns the template's markers that are in the vocabulary but not among the added tokens, which have types of their
+// own. Rarely any.
 std::vector<std::string> markers_without_type(const ModelFolder& folder, const jinja::Template& parsed, u64 rows) {
   std::vector<std::string> markers = jinja::written_markers(parsed);
   const auto files = tokenizer::load_tokenizer_files(folder);
@@ -60,13 +61,13 @@ void check_template(const ModelFolder& folder, std::string_view text, const std:
   if (markers.empty()) return;
   tokenizer::TokenizerOptions options;
   options.embedding_rows = *rows;
-  const auto tokenizer = tokenizer::read_tokenizer(folder, options);  // as a converter would
+  const auto tokenizer = tokenizer::read_tokenizer(folder, options);  // as a converter would read it
   if (tokenizer) check_written_tokens(markers, texts_of(*tokenizer), where, log);
 }
 
 void check_templates(const ModelFolder& folder, std::optional<u64> rows, FindingLog& log) {
   const auto config = json::load_if_present(folder, "tokenizer_config.json");
-  FindingLog said;  // by the rules of the tokenizer
+  FindingLog said;  // discarded: the tokenizer's rules report these
   const auto root = config && *config ? std::optional((*config)->root) : std::nullopt;
   const auto templates = tokenizer::read_chat_templates(folder, root, said);
   if (!templates) return;
@@ -98,7 +99,7 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   } else {
     log.add(without_path(generation.error(), Scope::model, "generation_config.json"));
   }
-  // The tokenizer's files end with the first that is broken; the others are looked at here.
+  // The tokenizer's checks stop at the first broken file, so check the remaining ones here.
   for (const std::string_view name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}) {
     const auto is_said = [&](const Finding& finding) { return finding.file == name; };
     if (std::none_of(tokenizer.begin(), tokenizer.end(), is_said)) check_object(folder, name, log);

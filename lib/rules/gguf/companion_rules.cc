@@ -1,4 +1,4 @@
-// Files that go with a model: importance matrices and LoRA adapters have their tensors in pairs.
+// Checks files that accompany a model (importance matrices, LoRA adapters), whose tensors come in pairs.
 #include <fmt/core.h>
 
 #include "base/path.h"
@@ -9,9 +9,9 @@ namespace modelutils::gguf_rules {
 namespace {
 
 struct Pair {
-  std::string_view type_key, type;                ///< that makes a file one of them
-  std::string_view first, second;                 ///< what the names of the two tensors end in
-  std::size_t first_dimension, second_dimension;  ///< whose sizes are equal
+  std::string_view type_key, type;                ///< key and value that identify such a file
+  std::string_view first, second;                 ///< name endings of the two tensors
+  std::size_t first_dimension, second_dimension;  ///< dimensions that must be equal
   std::string_view code, what;
 };
 constexpr Pair pairs[] = {
@@ -19,7 +19,7 @@ constexpr Pair pairs[] = {
     {"adapter.type", "lora", ".lora_a", ".lora_b", 1, 0, "gguf-lora", "the rank"},
 };
 
-// llama-quantize loads no importance matrix without them.
+// llama-quantize rejects an importance matrix without these keys.
 void check_imatrix_keys(const gguf::Index& index, FindingLog& log) {
   if (index.string_value("general.type") != "imatrix") return;
   const gguf::ArrayRef* datasets = index.array_value("imatrix.datasets");
@@ -58,7 +58,7 @@ void check_companion(const gguf::Document& document, const gguf::Index& index, F
                   tensor.info_offset);
         continue;
       }
-      // Of a table that is looked up both halves have the rank first.
+      // For an embedding both halves have the rank first.
       const std::size_t dimension = name == "token_embd.weight.lora_a" ? 0 : pair.first_dimension;
       if (is_first && size_of(tensor, dimension) != size_of(*found, pair.second_dimension)) {
         log.error(Scope::model, pair.code,

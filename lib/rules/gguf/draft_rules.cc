@@ -32,7 +32,7 @@ class DraftRules {
 
   void check() {
     check_vocabulary();
-    if (!is_draft_) return;  // a model of its own
+    if (!is_draft_) return;  // a complete model
     check_width();
     if (is_block_) check_block();
     check_target_layers();
@@ -45,7 +45,7 @@ class DraftRules {
                entry == nullptr ? std::nullopt : std::optional(entry->offset));
   }
 
-  // What a draft proposes is checked by its number: both must mean the same token.
+  // Proposed tokens are compared by id, so both vocabularies must agree.
   void check_vocabulary() {
     const std::string key = "tokenizer.ggml.tokens";
     const gguf::ArrayRef* own = draft_.array_value(key);
@@ -61,7 +61,7 @@ class DraftRules {
     }
   }
 
-  // The key that says how wide the target is.
+  // The first of these keys that is present gives the target's width.
   void check_width() {
     std::string key = draft_.arch_key("target_hidden_size");
     if (draft_.key(key) == nullptr) key = draft_.arch_key("embedding_length_out");
@@ -92,7 +92,7 @@ class DraftRules {
     if (array == nullptr || !layers || gguf::value_size(array->element_type) == 0) return;
     const auto numbers = gguf::read_numbers<u64>(*draft_file_.source, draft_file_.document, *array, 0, most);
     if (!numbers) return;
-    // The last of them may stand for what comes out of the last layer.
+    // The layer count itself is allowed: it stands for the last layer's output.
     const auto wrong = std::ranges::find_if(*numbers, [&](u64 layer) { return layer > *layers; });
     if (wrong == numbers->end()) return;
     say(key, fmt::format("reads layer {}, but '{}' has {}", *wrong, name_, counted(*layers, "layer")));

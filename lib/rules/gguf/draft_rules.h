@@ -1,5 +1,5 @@
-// A draft next to its model: a file of the blocks that predict further tokens, a draft that reads its target's layers,
-// or a small model of the same vocabulary.
+// Checks a draft against its model. A draft is a file with only prediction blocks, a draft model that reads its
+// target's layers, or a small model with the same vocabulary.
 #pragma once
 
 #include "base/finding_log.h"
@@ -7,10 +7,11 @@
 
 namespace modelutils {
 
-/// Is the file a draft and nothing else: does it need the layers, the cache or the embedding of another model?
+/// True if the file is only useful as a draft, because it needs the layers, the cache or the embedding of another
+/// model.
 bool is_draft_alone(const gguf::SplitSet& set);
 
-/// Adds what keeps `draft` from drafting for `model`: the vocabulary, the width, the layers it reads. Code
+/// Reports anything that keeps `draft` from drafting for `model`: its vocabulary, its width, the layers it reads. Code
 /// "gguf-together".
 void check_draft(const gguf::SplitSet& model, const gguf::SplitSet& draft, FindingLog& log);
 

@@ -1,4 +1,4 @@
-// general.file_type against the types that the weights have.
+// Checks general.file_type against the types of the weights.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace modelutils::gguf_rules {
 
 namespace {
 
-constexpr u64 guessed = 1024;     // the loader's mark, that it does not know
-constexpr u64 super_block = 256;  // elements; rows of other lengths take another type
+constexpr u64 guessed = 1024;     // set by llama.cpp if it only guessed the type
+constexpr u64 super_block = 256;  // rows that are no multiple of this many elements are stored in another type
 
-// The type that most weights of a mix have: "Q4_K" of "Q4_K_M".
+// Returns the type of most weights in a mix: "Q4_K" for "Q4_K_M".
 std::string_view main_type(std::string_view mix) {
   if (mix == "IQ2_M") return "IQ2_S";
   if (mix == "IQ3_M" || mix == "IQ3_XS") return "IQ3_S";
@@ -43,7 +43,7 @@ void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, Findin
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       const std::optional<TensorType> type = tensor.type();
-      // Embeddings and output have types of their own in many mixes.
+      // In many mixes the embedding and the output have other types.
       const bool is_matrix = tensor.ne.size() >= 2 && tensor.name.starts_with("blk.");
       if (!type || !is_matrix || takes_other_types(tensor.ne[0], wanted)) continue;
       double count = 1;

@@ -1,5 +1,5 @@
-// Keys that loaders read, with the type they insist on: a scalar of another width makes llama.cpp refuse the file.
-// Source: arch/key_facts.h.
+// Checks the types of keys that loaders read. llama.cpp rejects a file with a scalar of the wrong width. Source:
+// arch/key_facts.h.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ arch::KeyValueType type_of(const gguf::KeyValue& entry) {
   return {entry.type(), array == nullptr ? std::nullopt : std::optional(array->element_type)};
 }
 
-// The types of a row: those of one value first, arrays behind.
+// Returns the allowed types of a key, scalars before arrays.
 std::vector<arch::KeyValueType> types_of(const arch::KeyFacts& facts) {
   std::vector<arch::KeyValueType> types;
   arch::for_each_name(facts.types, [&](std::string_view text) {
@@ -74,7 +74,7 @@ class KnownKeys {
   }
 
  private:
-  // Other rules judge these, in their own words.
+  // Other rules check these keys with more specific messages.
   static bool has_rules_of_its_own(std::string_view key) {
     return key == "general.alignment" || key == "general.architecture";
   }
@@ -82,7 +82,7 @@ class KnownKeys {
     return key.ends_with(".rope.freq_base") || key.ends_with(".rope.freq_base_swa");
   }
 
-  // Of arrays that have one length in every model.
+  // Checks arrays that have the same length in every model.
   void check_length(const gguf::KeyValue& entry, const arch::KeyFacts& facts) {
     const auto* array = std::get_if<gguf::ArrayRef>(&entry.value);
     u64 length = 0;
@@ -97,7 +97,7 @@ class KnownKeys {
   void check_range(const gguf::KeyValue& entry, const arch::KeyFacts& facts) {
     std::vector<double> numbers;
     if (const auto* array = std::get_if<gguf::ArrayRef>(&entry.value)) {
-      // Arrays of tokens are looked at elsewhere.
+      // The token rules check arrays over the vocabulary.
       constexpr u64 most = 1024;
       if (!facts.has_one_for_each_layer() || gguf::value_size(array->element_type) == 0) return;
       numbers =

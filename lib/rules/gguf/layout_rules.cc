@@ -1,4 +1,4 @@
-// Where the tensors are: llama.cpp loads only contiguous, padded tensors in the order of their infos.
+// Checks tensor offsets: llama.cpp only loads tensors that are contiguous, padded and in the order of their infos.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ class GgufLayout {
   }
 
  private:
-  // The common case, without sorting. If not, notes the first tensor that is not where the ones before it end.
+  // Checks the common case without sorting. Otherwise notes the first tensor that does not start where the previous
+  // ones end.
   bool is_contiguous() {
     expected_ = 0;
     for (const TensorInfo& tensor : tensors_) {
@@ -50,13 +51,13 @@ class GgufLayout {
       }
       const std::optional<u64> end = checked_add(expected_, *bytes);
       const std::optional<u64> padded = end ? checked_round_up(*end, document_.alignment) : std::nullopt;
-      if (!padded) return false;  // beyond the end of any file: check_end() has said so
+      if (!padded) return false;  // beyond the end of any file; check_end() reports it
       expected_ = *padded;
     }
     return true;
   }
 
-  // Of tensors without bytes: where one has any, check_end() has said that the file is cut off.
+  // Applies if no tensor has bytes; otherwise check_end() has reported the truncation.
   void check_data_start() {
     if (!document_.file_size || *document_.file_size >= document_.data_offset) return;
     log_.add({.code = "gguf-data-start",
@@ -66,7 +67,7 @@ class GgufLayout {
               .leads = true});
   }
 
-  // One finding for a file that was cut off, however many tensors that costs. Is it?
+  // Reports a truncated file with one finding, however many tensors are affected. Returns true if it is truncated.
   bool check_end() {
     const TensorInfo* first = nullptr;
     u64 cut = 0;
@@ -125,7 +126,7 @@ class GgufLayout {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInfo& tensor = tensors_[i];
       if (!begins_inside(tensor)) continue;
-      // Of a tensor of unknown size one byte is certain: where it begins.
+      // A tensor of unknown size has at least the byte at its offset.
       const u64 bytes = tensor.bytes().value_or(1);
       const u64 end = checked_add(tensor.offset, bytes).value_or(data_size_);
       exact.push_back({tensor.offset, end, i});
@@ -152,8 +153,8 @@ class GgufLayout {
   const gguf::Document& document_;
   const std::vector<TensorInfo>& tensors_;
   FindingLog& log_;
-  u64 data_size_ = 0;  // bytes of the file after the data's beginning
-  u64 expected_ = 0;   // where the tensors read so far end
+  u64 data_size_ = 0;  // bytes after the start of the data
+  u64 expected_ = 0;   // end of the tensors read so far
   const TensorInfo* wrong_offset_ = nullptr;
 };
 

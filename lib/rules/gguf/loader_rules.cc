@@ -68,7 +68,7 @@ class LoaderRules {
   }
 
  private:
-  // Where layers slide in a cache of their own, llama.cpp asserts that there are such layers.
+  // If sliding layers have their own cache, llama.cpp asserts that at least one layer slides.
   void check_windows() {
     const auto read = memory::read_hyper_parameters(set_, false);
     if (!read || !*read || !(*read)->has_windows) return;
@@ -86,7 +86,7 @@ class LoaderRules {
   void check_keys(const arch::Family& family) {
     for (const arch::Key* row : arch::keys_of(family)) {
       const bool is_wanted = arch::has_name(family.loader_needs, row->name);
-      if (!is_wanted && (row->need != arch::Need::required || !row->symbol.empty())) continue;  // sizes are read below
+      if (!is_wanted && (row->need != arch::Need::required || !row->symbol.empty())) continue;  // sizes: see below
       const std::string key = keys_.arch_key(row->name);
       if (!has_value(key, row->type)) {
         log_.error(Scope::model, "loader-key", std::string(arch::absence(family, row->name)), at_key(key));
@@ -105,8 +105,8 @@ class LoaderRules {
     }
   }
 
-  // Sizes without a symbol follow from others in the shapes of tensors, but from something else in the loader if their
-  // key is not there.
+  // Checks sizes without a symbol. The tensors' shapes imply their value, but llama.cpp uses a default if the key is
+  // absent, which may differ.
   void check_default_values(const arch::Family& family, const arch::Sizes& sizes) {
     for (const arch::Key* row : arch::keys_of(family)) {
       if (!row->symbol.empty() || row->loader_default.empty() || arch::has_name(family.loads_without, row->name))
@@ -124,7 +124,7 @@ class LoaderRules {
     }
   }
 
-  // llama.cpp asserts both for every architecture.
+  // llama.cpp asserts both conditions for every architecture.
   void check_groups() {
     const std::string count_key = keys_.arch_key("expert_group_count"),
                       used_key = keys_.arch_key("expert_group_used_count");
@@ -145,7 +145,7 @@ class LoaderRules {
     }
   }
 
-  // A number for each layer, or one for all.
+  // Checks a key with one number per layer, or one for all layers.
   void check_numbers(const arch::Tensor& row, u64 layers) {
     const std::string key(arch::key_of_numbers(row));
     if (key.empty() || keys_.float_value(key)) return;
@@ -158,7 +158,7 @@ class LoaderRules {
                at_key(key));
   }
 
-  // Sizes that the runtime takes for equal.
+  // Checks sizes that llama.cpp assumes to be equal.
   void check_relations(const arch::Family& family, const arch::Sizes& sizes) {
     for (const arch::Relation& relation : family.relations) {
       const std::optional<u64> left = arch::evaluate(relation.left, sizes);
@@ -171,7 +171,7 @@ class LoaderRules {
     }
   }
 
-  // The names of the keys that state the sizes in these expressions, each once.
+  // Returns the names of the keys behind the sizes in these expressions, without repeats.
   static std::vector<std::string_view> keys_behind(const arch::Family& family,
                                                    std::initializer_list<std::string_view> expressions) {
     constexpr auto is_part = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };
@@ -199,7 +199,7 @@ class LoaderRules {
     }
   }
 
-  // Of each layer the sizes that say what it is like: layers of one kind have the same marked tensors.
+  // Returns per layer the sizes that define its kind. Layers of one kind have the same marked tensors.
   static std::vector<std::vector<u64>> kinds_of_layers(const arch::Family& family, const arch::Sizes& sizes) {
     std::vector<std::vector<u64>> kinds(static_cast<std::size_t>(sizes.get(arch::symbol::layers)));
     for (const arch::Key* key : arch::keys_of(family)) {
@@ -213,7 +213,7 @@ class LoaderRules {
     return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) { return arch::tensor_of(mark) == row.name; });
   }
 
-  // A tensor that the layer's others say it should have.
+  // True if the layer's other tensors imply that this one must be present.
   static bool is_marked(const arch::Family& family, const arch::Sizes& sizes, const arch::ExpectedTensor& expected) {
     return std::ranges::any_of(family.marks, [&](const arch::Mark& mark) {
       return arch::tensor_of(mark) == expected.row->name && arch::has_name(family.loads_without, expected.row->name) &&
@@ -221,7 +221,7 @@ class LoaderRules {
     });
   }
 
-  // Tensors by whose presence the loader decides what else a layer has: layers may differ in them.
+  // Returns the tensors whose presence tells the loader what else a layer has. Layers may differ in them.
   static std::set<std::string_view> deciding_tensors(const arch::Family& family) {
     std::set<std::string_view> names;
     for (const arch::Mark& mark : family.marks) {
@@ -267,7 +267,7 @@ class LoaderRules {
       if (found == left.end()) {
         if (expected.need == arch::Need::required || is_marked(family, sizes, expected)) {
           const std::string name = std::string(expected.row->name) + (expected.side == arch::Side::bias ? ".bias" : "");
-          // Without a head the embedding is used, where the loader does not insist on one.
+          // Without a head llama.cpp uses the embedding, unless the architecture requires a head.
           if (name == "output" && arch::has_name(family.loads_without, name)) continue;
           log_.error(Scope::model, "loader-tensor-missing", std::string(arch::absence(family, name)),
                      at_tensor(expected.name));
@@ -285,8 +285,8 @@ class LoaderRules {
     check_blocks(family, left, known);
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known)) continue;
-      // Blocks that predict further tokens follow the layers; they may be of a kind that nothing is known of. Loaders
-      // that know no such blocks ask for none of their tensors.
+      // Prediction blocks follow the layers. Accept their tensors if we do not know which ones the family has. Loaders
+      // that know no such blocks refuse them.
       const bool is_unknown = blocks_ == 0 || (family.prediction.tensors.empty() &&
                                                family.cache.prediction != arch::PredictionBlocks::unknown);
       if (is_unknown && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
@@ -296,7 +296,7 @@ class LoaderRules {
     }
   }
 
-  // Blocks that predict further tokens, behind the layers. Loaders that do not insist on them tell by eh_proj whether
+  // Checks prediction blocks, which follow the layers. Loaders that do not require them look for eh_proj to see whether
   // the file has them.
   void check_blocks(const arch::Family& family, std::unordered_map<std::string_view, const gguf::TensorInfo*>& left,
                     std::unordered_map<std::string_view, const gguf::TensorInfo*>& known) {
@@ -323,7 +323,8 @@ class LoaderRules {
     }
   }
 
-  // Beside a matrix may be a factor for all of it, or one for each expert, of its values (".scale") or of its input.
+  // True if the tensor is a factor for a matrix or one per expert: ".scale" multiplies its values, ".input_scale" its
+  // input.
   static bool is_weight_scale(const gguf::TensorInfo& tensor, const arch::Sizes& sizes,
                               const std::unordered_map<std::string_view, const gguf::TensorInfo*>& known) {
     const std::string_view name = tensor.name;
@@ -340,7 +341,7 @@ class LoaderRules {
     return false;
   }
 
-  // N of "blk.N.…".
+  // Returns N from "blk.N.…".
   static std::optional<u64> layer_of_block(std::string_view name) {
     constexpr std::string_view prefix = "blk.";
     u64 layer = 0;
@@ -361,7 +362,7 @@ class LoaderRules {
                  where);
     }
     const std::optional<TensorType> type = tensor.type();
-    if (!type) return;  // a rule of the container says so
+    if (!type) return;  // the container's rules report it
     constexpr std::array unusable = {TensorType::Q8_1, TensorType::Q8_K, TensorType::I8, TensorType::I16,
                                      TensorType::I32,  TensorType::I64,  TensorType::F64};
     if (expected.must_be_f32 && *type != TensorType::F32) {
@@ -376,16 +377,16 @@ class LoaderRules {
   const gguf::SplitSet& set_;
   gguf::Index keys_;
   bool with_vocabulary_;
-  u64 blocks_ = 0;  ///< that predict further tokens
+  u64 blocks_ = 0;  ///< number of blocks that predict further tokens
   arch::Sizes with_blocks_;
   std::vector<arch::ExpectedTensor> blocks_expected_;
   FindingLog log_;
 };
 
-// Tensors that a loader requires, and those of them that the file has.
+// Counts of the tensors that a loader requires and of those present.
 struct TensorCount {
   u64 required = 0, present = 0;
-  bool has_frame = false;  // what is required before and behind the layers, and something of each layer
+  bool has_frame = false;  // has everything required outside the layers, and part of each layer
 };
 
 TensorCount count_tensors(const gguf::SplitSet& set) {
@@ -394,7 +395,7 @@ TensorCount count_tensors(const gguf::SplitSet& set) {
   if (keys.string_value("general.type").value_or("model") != "model") return count;
   const arch::Family* family = arch::find_family(keys);
   if (family == nullptr) return count;
-  // With the arrays of sizes that differ from layer to layer, where they can be read.
+  // Includes per-layer arrays of sizes if they can be read.
   auto read = arch::read_gguf_sizes(*family, keys, set.files.front());
   arch::Sizes sizes = read ? std::move(*read) : arch::stated_gguf_sizes(*family, keys);
   arch::leave_out_prediction(*family, keys, sizes);

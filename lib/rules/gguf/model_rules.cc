@@ -1,4 +1,4 @@
-// Architecture and hyper-parameters against the tensors.
+// Checks the architecture and the hyper-parameters against the tensors.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ class ModelRules {
   }
 
  private:
-  // Of a key that is missing, nothing.
+  // Returns nullopt if the key is missing.
   std::optional<u64> offset_of(std::string_view name) const {
     const gguf::KeyValue* entry = index_.key(name);
     return entry == nullptr ? std::nullopt : std::optional(entry->offset);
@@ -56,7 +56,7 @@ class ModelRules {
   void check_architecture() {
     const gguf::KeyValue* entry = index_.key("general.architecture");
     if (entry == nullptr) {
-      // An importance matrix belongs to any architecture that has such tensors.
+      // An importance matrix applies to any architecture with such tensors.
       if (!facts_.any || index_.string_value("general.type") == "imatrix") return;
       return log_.warning(Scope::model, "gguf-architecture-missing",
                           "the key is missing: no program can tell what the tensors mean",
@@ -72,17 +72,18 @@ class ModelRules {
     }
   }
 
-  // Adapters, importance matrices, vision parts: they carry some of a model's tensors and few of its keys.
+  // True for adapters, importance matrices and vision encoders, which have some of a model's tensors and few of its
+  // keys.
   bool is_part_of_a_model() const {
     const auto type = index_.string_value("general.type");
     return type && *type != "model";
   }
 
-  // A known architecture refuses what contradicts its tensors; of others one can only say that it is odd.
+  // A contradiction is an error for a known architecture, and a warning otherwise.
   Severity contradiction() const { return known_ != nullptr ? Severity::error : Severity::warning; }
 
-  // HRM counts as blocks how often layers run; the file has those of two stacks once. llama.cpp's loader ends the
-  // program (GGML_ASSERT) where the numbers do not agree.
+  // HRM's block_count counts every pass through the layers, while the file stores the layers of its two stacks once.
+  // llama.cpp aborts (GGML_ASSERT) if the numbers do not match.
   void check_layers() {
     const std::string name = index_.arch_key("hrm.layers_per_stack");
     const std::optional<u64> stacked = index_.unsigned_value(name);
@@ -109,7 +110,7 @@ class ModelRules {
              fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(name), offset_of(name));
   }
 
-  // Keys that may hold one number for each layer must then have one for each.
+  // Arrays of per-layer values must have one element per layer.
   void check_per_layer_arrays() {
     const std::optional<u64> layers = index_.unsigned_value(index_.arch_key("block_count"));
     if (!layers) return;
@@ -135,7 +136,7 @@ class ModelRules {
              offset_of(has_key ? name : index_.arch_key("expert_count")));
   }
 
-  // Only for architectures that are known to have attention heads: others say 0.
+  // Attention heads are only checked for architectures known to have them; others state 0.
   static bool has_heads(const arch::Family& family) {
     const std::vector<const arch::Key*> keys = arch::keys_of(family);
     return std::ranges::any_of(keys, [](const arch::Key* key) { return key->symbol == arch::symbol::heads; });
@@ -173,7 +174,7 @@ class ModelRules {
     }
   }
 
-  // What llama.cpp cannot do without. Only a note: test files and parts of models lack it and are sound files.
+  // Reports keys that llama.cpp requires. Only a note, because test files and partial models lack them legitimately.
   void check_required() {
     if (known_ == nullptr) return;
     for (const arch::Key* row : arch::keys_of(*known_)) {

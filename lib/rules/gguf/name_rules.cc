@@ -1,4 +1,4 @@
-// Names of keys and tensors, and general.alignment.
+// Checks key names, tensor names and general.alignment.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -48,17 +48,17 @@ void check_key_name(const gguf::KeyValue& entry, FindingLog& log) {
   }
 }
 
-// Up to the first NUL: what readers that take names for C strings see.
+// Returns the name up to the first NUL, as readers that use C strings see it.
 std::string_view as_c_string(std::string_view name) {
   return name.substr(0, name.find('\0'));
 }
 
-// Names of which each is another one, but as C strings equal.
+// Finds different names that are equal as C strings.
 class CutNames {
  public:
   explicit CutNames(std::size_t count) { whole_.reserve(count); }
 
-  /// Is there an earlier name that only its NUL tells apart from this one?
+  /// True if an earlier, different name is equal to this one up to a NUL.
   bool collides(std::string_view name) {
     const NameIndex::Inserted cut = cut_.insert(as_c_string(name));
     if (cut.is_new) whole_.push_back(name);
@@ -67,7 +67,7 @@ class CutNames {
 
  private:
   NameIndex cut_;
-  std::vector<std::string_view> whole_;  // the first name of each cut
+  std::vector<std::string_view> whole_;  // the first name for each C string
 };
 
 void check_cut_keys(const gguf::Document& document, FindingLog& log) {
@@ -142,7 +142,7 @@ void check_alignment(const gguf::Document& document, FindingLog& log) {
 }
 
 void check_tensor_names(const gguf::Document& document, FindingLog& log) {
-  constexpr std::size_t max_name_bytes = 63;  // llama.cpp keeps 64 with the closing NUL
+  constexpr std::size_t max_name_bytes = 63;  // llama.cpp's limit is 64 including the closing NUL
   NameIndex names;
   names.reserve(document.tensors.size());
   std::vector<const gguf::TensorInfo*> first_of;

@@ -1,4 +1,4 @@
-// Bytes that belong to no tensor: the padding, and what follows the last tensor.
+// Checks bytes that belong to no tensor: the padding, and data after the last tensor.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t window = 64 * 1024;
 
-// First byte of [begin, end), which lies in the file, that is not zero; or nothing.
+// Returns the offset of the first non-zero byte in [begin, end), or nullopt. The range must lie within the file.
 Result<std::optional<u64>> first_non_zero(const ByteSource& source, u64 begin, u64 end,
                                           std::vector<std::byte>& buffer) {
   while (begin < end) {
@@ -31,8 +31,8 @@ Result<std::optional<u64>> first_non_zero(const ByteSource& source, u64 begin, u
   return std::optional<u64>();
 }
 
-// End of the last tensor's data, absolute; the data's beginning if there is none. Nothing if a tensor's size is unknown
-// or it lies outside the file: what follows it is unknown then.
+// Returns the absolute end of the last tensor's data, or the start of the data if no tensor has any. Returns nullopt if
+// a tensor has an unknown size or exceeds the file, because the end is unknown then.
 std::optional<u64> end_of_data(const gguf::Document& document) {
   u64 end = document.data_offset;
   const u64 file_size = document.file_size.value_or(0);
@@ -63,14 +63,14 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
   };
   check(document.header_end, std::min(document.data_offset, file_size), "header");
 
-  // What belongs to no tensor, up to the next multiple of the alignment, is padding; what is more is a gap, and the
-  // layout rules have said so.
+  // After a tensor, the bytes up to the next multiple of the alignment are padding. Anything beyond is a gap, which the
+  // layout rules report.
   std::vector<ByteSpan> spans;
   spans.reserve(document.tensors.size());
   for (std::size_t i = 0; i < document.tensors.size(); ++i) {
     const gguf::TensorInfo& tensor = document.tensors[i];
     const std::optional<u64> begin = checked_add(document.data_offset, tensor.offset);
-    // Of a tensor of unknown size one byte is certain: where it begins.
+    // A tensor of unknown size has at least the byte at its offset.
     const u64 bytes = tensor.bytes().value_or(1);
     if (begin && fits(*begin, bytes, file_size)) spans.push_back({*begin, *begin + bytes, i});
   }

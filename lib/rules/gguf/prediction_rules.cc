@@ -24,7 +24,8 @@ std::optional<u64> blocks_of(const gguf::SplitSet& set) {
   return blocks;
 }
 
-// Loaders that know nothing of such blocks leave them out of the layers; of the others some insist on them.
+// True if llama.cpp loads a file without its prediction blocks: it either treats them as optional or does not know
+// them.
 bool loads_without_prediction(const arch::Family& family) {
   return family.cache.may_lack_prediction || family.cache.prediction == arch::PredictionBlocks::unknown;
 }

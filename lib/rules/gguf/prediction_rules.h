@@ -1,4 +1,4 @@
-// Blocks that predict further tokens, which the keys count: a file may lack them, or have nothing else.
+// Checks files that lack the prediction blocks that their keys count, or that have nothing else.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace modelutils {
 
-/// True if the keys count blocks that predict further tokens, and the tensors have all blocks but those. `blocks`: 1 +
+/// True if the keys count blocks that predict further tokens, and exactly those blocks have no tensors. `blocks` is 1 +
 /// the highest N of the tensors "blk.N.…".
 bool lacks_prediction(const gguf::Index& index, std::optional<u64> blocks);
 
-/// "gguf-prediction-absent": a note where llama.cpp loads such a file, an error where it refuses it.
-/// "gguf-prediction-alone", a warning: the file has only blocks that predict further tokens.
+/// Returns "gguf-prediction-absent" (a note if llama.cpp loads such a file, an error if it refuses it) or the warning
+/// "gguf-prediction-alone" if the file has only blocks that predict further tokens.
 FindingLog prediction_findings(const gguf::SplitSet& set);
 
 }  // namespace modelutils

@@ -64,7 +64,7 @@ class EncoderRules {
                "is missing, but llama.cpp requires it", where);
   }
 
-  // The layers that the tensors have, which of their tensors there are, and in how many layers.
+  // Counts the layers, and for each layer tensor in how many layers it appears.
   void find_layers() {
     const std::string prefix = fmt::format("{}blk.", encoder_.prefix);
     for (const gguf::TensorInfo& tensor : document_.tensors) {
@@ -74,7 +74,7 @@ class EncoderRules {
       u64 layer = 0;
       const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
       if (error != std::errc() || end == name.data() + name.size() || *end != '.') continue;
-      if (layer >= document_.tensors.size()) continue;  // more than there are tensors: not a layer
+      if (layer >= document_.tensors.size()) continue;  // not a layer: there are fewer tensors than that
       seen_ = std::max(seen_, layer + 1);
       if (layer >= number("block_count").value_or(layer + 1)) continue;  // llama.cpp does not load it
       ++in_layers_[std::string_view(end + 1, name.data() + name.size())];
@@ -93,7 +93,7 @@ class EncoderRules {
     return names;
   }
 
-  // All tensors that llama.cpp needs of the layers that are there.
+  // Returns all tensors that llama.cpp requires for the layers present.
   std::vector<std::string> required() const {
     std::vector<std::string> names;
     if (row_ != nullptr) names = arch::projector_tensors(row_->tensors);
@@ -152,7 +152,7 @@ class EncoderRules {
     log_.error(Scope::model, "loader-key", std::move(message), at_key(full), index_.key(full)->offset);
   }
 
-  // Three numbers, read as FLOAT32 whatever they are.
+  // Requires an array of three numbers. llama.cpp reads it as FLOAT32 without checking the type.
   void check_colours(const std::string& name) {
     const gguf::KeyValue* entry = index_.key(name);
     if (entry == nullptr) return missing(at_key(name));
@@ -168,7 +168,7 @@ class EncoderRules {
     if (row_->layers == EncoderLayers::own) return;
     const std::vector<std::string> needed = names_in_layers();
     for (const auto& [name, count] : in_layers_) {
-      // In fewer it may be meant.
+      // A tensor in fewer layers may be intentional.
       if (count >= layers_ || 4 * count < 3 * layers_ || std::ranges::count(needed, name) > 0) continue;
       for (u64 layer = 0; layer < layers_; ++layer) {
         const std::string full = in_layer(layer, name);
@@ -218,7 +218,7 @@ class EncoderRules {
     const gguf::TensorInfo* up = index_.tensor(in_layer(layer, "ffn_up.weight"));
     const gguf::TensorInfo* down = index_.tensor(in_layer(layer, "ffn_down.weight"));
     if (up == nullptr || down == nullptr || up->ne.size() != 2 || down->ne.size() != 2) return;
-    // Old files have the names the other way round, and llama.cpp puts that right.
+    // Old files swap the two names, which llama.cpp corrects.
     const bool is_swapped = down->ne[0] == width && up->ne[0] != width;
     const gguf::TensorInfo& in = is_swapped ? *down : *up;
     const gguf::TensorInfo& out = is_swapped ? *up : *down;
@@ -227,7 +227,7 @@ class EncoderRules {
     check_ne(out.name, 0, in.ne[1], fmt::format("'{}'", in.name));
   }
 
-  // A bias is as long as its matrix has rows, or as its norm is.
+  // A bias must have one element per row of its matrix, or per element of its norm.
   void check_biases() {
     constexpr std::string_view ending = ".bias";
     const std::string layers = fmt::format("{}blk.", encoder_.prefix);
@@ -277,8 +277,8 @@ class EncoderRules {
   const Encoder& encoder_;
   FindingLog& log_;
   const Projector* row_ = nullptr;
-  u64 seen_ = 0;    // layers that the tensors have
-  u64 layers_ = 0;  // those of them that llama.cpp loads
+  u64 seen_ = 0;    // layers among the tensors
+  u64 layers_ = 0;  // layers that llama.cpp loads
   std::map<std::string_view, u64> in_layers_;
 };
 
@@ -288,13 +288,13 @@ FindingLog projector_findings(const gguf::SplitSet& set) {
   FindingLog log;
   const gguf::Document& document = set.files.front().document;
   const gguf::Index index(document);
-  // llama.cpp reads a projector from one file.
+  // llama.cpp reads projectors from one file only.
   if (index.architecture() != "clip" || set.is_split()) return log;
   for (const Encoder& encoder : arch::encoders) {
     const auto flag = index.bool_value(encoder.flag);
     const bool has_tensors = std::ranges::any_of(
         document.tensors, [&](const gguf::TensorInfo& tensor) { return tensor.name.starts_with(encoder.prefix); });
-    // llama.cpp does not load Gemma 3n's audio.
+    // llama.cpp does not load Gemma 3n's audio encoder.
     const bool is_ignored =
         encoder.name == "audio" && arch::projector_type(index, arch::encoders.front()) == "gemma3nv";
     if (flag.value_or(has_tensors) && !is_ignored) EncoderRules(document, index, encoder, log).check();

@@ -1,4 +1,4 @@
-// What llama.cpp demands of a projector file (GGUF of architecture "clip"), as loader_rules.h does for models.
+// llama.cpp's requirements for projector files (GGUF of architecture "clip"), like loader_rules.h for models.
 #pragma once
 
 #include "base/finding_log.h"
@@ -6,10 +6,10 @@
 
 namespace modelutils {
 
-/// Checks the encoders of a projector file (arch/projectors.h) of which at least three quarters of the tensors are
-/// there: tests and parts of models lack most of them and are sound files. Nothing for other architectures.
-/// Findings of scope model; errors: "loader-key", "loader-tensor-missing", "loader-tensor-shape"; a warning:
-/// "loader-tensor-uneven"; a note: "gguf-projector" (a type that is not known here).
+/// Checks the encoders of a projector file (arch/projectors.h). Only checks an encoder if at least three quarters of
+/// its tensors are present, because test files and partial models lack most of them legitimately. Returns no findings
+/// for other architectures. Findings of scope model. Errors: "loader-key", "loader-tensor-missing",
+/// "loader-tensor-shape". Warning: "loader-tensor-uneven". Note: "gguf-projector" (an unknown projector type).
 FindingLog projector_findings(const gguf::SplitSet& set);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// The texts of the tokens that begin and end a text or a turn.
+// The texts of the tokens that start or end a text or a turn.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace modelutils::gguf_rules {
 
-/// Of bos, eos, eot and eom; empty where there is none.
+/// The texts of bos, eos, eot and eom; empty if there is no such token.
 using RoleTexts = std::array<std::string, 4>;
 
-/// Takes those texts out of a vocabulary that somebody reads from its beginning on.
+/// Collects those texts while someone else reads the vocabulary from the start.
 class RoleTextsOnTheWay {
  public:
-  /// `tokens`: how many there are. Ids beyond them make all texts empty, as of a vocabulary that cannot be trusted.
+  /// `tokens` is the vocabulary size. If any id is out of range, all texts stay empty.
   RoleTextsOnTheWay(const gguf::Index& index, u64 tokens);
 
-  /// The id that is waited for; nothing after the last.
+  /// The next id to collect, or nullopt after the last.
   std::optional<u64> next() const { return next_; }
-  /// That it has this text.
+  /// Stores the text of the token next(), and moves on.
   void take(std::string_view text);
   const RoleTexts& texts() const { return texts_; }
 
@@ -34,7 +34,7 @@ class RoleTextsOnTheWay {
   RoleTexts texts_;
 };
 
-/// Reads as much of the vocabulary as that takes; all empty if it cannot be read.
+/// Reads the vocabulary up to the last of the four tokens. All texts are empty if it cannot be read.
 RoleTexts read_role_texts(const ByteSource& source, const gguf::Document& document, const gguf::Index& index);
 
 }  // namespace modelutils::gguf_rules

@@ -1,4 +1,4 @@
-// The pieces of gguf_rules.h, one for each file gguf_*_rules.cc.
+// The parts of rules.h, one per source file.
 #pragma once
 
 #include "base/finding_log.h"
@@ -10,40 +10,40 @@
 
 namespace modelutils::gguf_rules {
 
-// Container: from the document alone.
+// Container: these use only the document.
 void check_key_names(const gguf::Document& document, FindingLog& log);
 void check_alignment(const gguf::Document& document, FindingLog& log);
 void check_tensor_names(const gguf::Document& document, FindingLog& log);
 void check_tensor_infos(const gguf::Document& document, FindingLog& log);
-/// Offsets, order, gaps, overlaps, the end of the file. Only for complete documents.
+/// Checks offsets, order, gaps, overlaps and the end of the file. Only for complete documents.
 void check_layout(const gguf::Document& document, FindingLog& log);
 
-// Bytes that belong to no tensor: reads only those. Only for complete documents.
+// Bytes that belong to no tensor: these read only those bytes. Only for complete documents.
 void check_padding(const ByteSource& source, const gguf::Document& document, FindingLog& log);
 void check_tail(const ByteSource& source, const gguf::Document& document, FindingLog& log);
 
 // Keys and values. `document` is the file that holds the model's keys (the first of a set).
 void check_values(const ByteSource& source, const gguf::Document& document, FindingLog& log);
 void check_known_keys(const gguf::SetFile& file, const gguf::Index& index, FindingLog& log);
-/// Chat templates, each parsed once; with TokenTexts::read also whether they go with the special tokens. `roles`: their
-/// texts; read if they are not known.
+/// Parses each chat template and checks it. With TokenTexts::read also checks it against the special tokens. `roles`
+/// are their texts; if nullopt, they are read when needed.
 void check_chat_templates(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
                           TokenTexts texts, std::optional<RoleTexts> roles, FindingLog& log);
 
-/// What the tensors of all files of the model say about the hyper-parameters.
+/// Facts about the hyper-parameters that the tensors of all files imply.
 struct TensorFacts {
   bool any = false;
   bool any_quantized = false;
-  std::optional<u64> blocks;          ///< 1 + the highest N of blk.N.
+  std::optional<u64> blocks;          ///< 1 + the highest N of "blk.N."
   std::optional<u64> embedding_size;  ///< ne0 of token_embd.weight
-  std::optional<u64> embedding_rows;  ///< its ne1
+  std::optional<u64> embedding_rows;  ///< ne1 of token_embd.weight
 };
-/// The pairs of tensors of importance matrices and LoRA adapters.
+/// Checks the tensor pairs of importance matrices and LoRA adapters.
 void check_companion(const gguf::Document& document, const gguf::Index& index, FindingLog& log);
-/// Does general.file_type name the type that most weights have?
+/// Checks that general.file_type matches the type of most weights.
 void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
 void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log);
-/// What it read of the special tokens on its way; nothing where it did not read the vocabulary.
+/// Returns the texts of the special tokens if it read the vocabulary, otherwise nullopt.
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
                                       unsigned threads, FindingLog& log);

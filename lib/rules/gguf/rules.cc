@@ -34,13 +34,13 @@ gguf_rules::TensorFacts facts_of(const gguf::SplitSet& set) {
   return facts;
 }
 
-// Takes over what one file's rules found, named after the file if it is one of several.
+// Appends the findings of one file, labelled with the file if the set has several.
 void take(FindingLog& log, FindingLog part, const gguf::SplitSet& set, const gguf::SetFile& file) {
   if (set.is_split()) part.set_file(base_name_of(file.path));
   log.add_all(std::move(part));
 }
 
-// A directory may have the template once more, in the files of Hugging Face.
+// Compares the template with that of Hugging Face's files in the same directory, if any.
 void check_neighbour_template(const gguf::SplitSet& set, FindingLog& log) {
   const std::string& path = set.files.front().path;
   constexpr std::string_view key = "tokenizer.chat_template";
@@ -99,7 +99,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
   const gguf_rules::TensorFacts facts = facts_of(set);
   FindingLog part;
   gguf_rules::check_known_keys(first, index, part);
-  // With parts missing, neither the keys nor the tensors need be those of the model.
+  // If parts are missing, keys and tensors need not match.
   const bool is_whole = first_container_error(set.findings) == nullptr;
   if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
   if (first.document.complete && is_whole) part.add_all(prediction_findings(set));
@@ -132,7 +132,7 @@ Result<CheckedModel> check_gguf(const Model& model, unsigned threads) {
   checked.format_text = "GGUF v" + std::to_string(set.files.front().document.version);
   checked.findings = gguf_structure_rules(set, TokenTexts::read, threads);
   check_neighbour_template(set, checked.findings);
-  // What is wrong with the container or its parts explains what is missing.
+  // Errors of the container or missing parts already explain missing tensors.
   const Findings found = checked.findings.findings();
   if (first_container_error(found) == nullptr) checked.findings.add_all(gguf_loader_rules(set));
   checked.catalog = catalog_of_gguf(model);

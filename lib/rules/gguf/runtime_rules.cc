@@ -1,4 +1,4 @@
-// Tensors of architectures that no directory is converted to: does llama.cpp's loader ask for them?
+// Checks the tensors of architectures that no directory converts to against those llama.cpp's loader asks for.
 #include "arch/families/runtime_only.h"
 #include "arch/names.h"
 #include "gguf/keys.h"
@@ -8,7 +8,8 @@ namespace modelutils {
 
 namespace {
 
-// Next to any weight may be a factor of its values or of its input.
+// Returns the weight that a factor belongs to (any weight may have one for its values or its input), or the name
+// itself.
 std::string weight_of(std::string_view name) {
   for (const std::string_view suffix : {".input_scale", ".scale"}) {
     if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size())) + ".weight";

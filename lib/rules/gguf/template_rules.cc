@@ -1,5 +1,5 @@
-// Chat templates are programs that strangers wrote: what in them has no business there, and whether they go with the
-// special tokens of the vocabulary.
+// Checks chat templates, which are programs by strangers: finds suspicious constructs, and compares them with the
+// vocabulary's special tokens.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::string_view template_key = "tokenizer.chat_template";
 
-// Transformers adds no BOS to a prompt; llama.cpp takes away the one that a prompt begins with before it adds its own.
+// Reports prompts with two BOS tokens. Transformers adds no BOS to a prompt; llama.cpp removes a BOS at the start of a
+// prompt before it adds its own, but not a later one.
 void check_bos(const jinja::Template& parsed, const std::string& bos, bool is_added, std::string_view where,
                FindingLog& log) {
   if (bos.empty()) return;
@@ -31,7 +32,7 @@ void check_bos(const jinja::Template& parsed, const std::string& bos, bool is_ad
            where);
 }
 
-// Does it write a token that ends a text or a turn?
+// Notes a template that never writes a token that ends a text or a turn.
 void check_ending(const jinja::Template& parsed, const RoleTexts& texts, std::string_view where, FindingLog& log) {
   if (texts[1].empty() || jinja::mentions(parsed, "eos_token", {})) return;
   const auto is_written = [&](const std::string& ending) { return jinja::mentions(parsed, "eos_token", ending); };
@@ -58,7 +59,7 @@ VocabularyTexts texts_of(const ByteSource& source, const gguf::Document& documen
           .merges = each("tokenizer.ggml.merges"),
           .is_of_type_normal = [&](u64 token) {
             const gguf::ArrayRef* types = index.array_value("tokenizer.ggml.token_type");
-            if (types == nullptr) return true;  // as llama.cpp takes it
+            if (types == nullptr) return true;  // as llama.cpp assumes
             if (token >= types->count) return false;
             const auto type = gguf::read_numbers<i64>(source, document, *types, token, 1);
             return type && !type->empty() && type->front() == static_cast<i64>(tokenizer::TokenType::normal);
@@ -71,7 +72,7 @@ void check_chat_templates(const ByteSource& source, const gguf::Document& docume
                           TokenTexts texts, std::optional<RoleTexts> roles, FindingLog& log) {
   for (const gguf::KeyValue& entry : document.keys) {
     if (entry.key != template_key && !entry.key.starts_with("tokenizer.chat_template.")) continue;
-    const u64 text_offset = entry.value_offset + sizeof(u64);  // after its length
+    const u64 text_offset = entry.value_offset + sizeof(u64);  // the text follows its length
     const auto* text = std::get_if<std::string>(&entry.value);
     if (text == nullptr) continue;
     const std::string where(at_key(entry.key));

@@ -1,4 +1,4 @@
-// Dimensions, types and sizes of the tensor infos.
+// Checks dimensions, types and sizes of the tensor infos.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,9 +47,9 @@ class GgufTensorRules {
   }
 
  private:
-  // False if the dimensions are not numbers to compute with.
+  // Returns false if the dimensions cannot be used in computations.
   bool check_dims() {
-    if (tensor_.n_dims > max_dims) return false;  // the parser has said so
+    if (tensor_.n_dims > max_dims) return false;  // the parser reports this
     for (std::size_t i = 0; i < tensor_.ne.size(); ++i) {
       const u64 dim = tensor_.ne[i];
       if (static_cast<i64>(dim) < 0) {

@@ -36,7 +36,7 @@ u64 size_of(const gguf::TensorInfo& tensor, std::size_t dimension) {
   return dimension < tensor.ne.size() ? tensor.ne[dimension] : 1;
 }
 
-// Which size of a tensor must be which of the model's.
+// A dimension of a companion's tensor and the model tensor's dimension that it must equal.
 struct Counterpart {
   std::string_view suffix;
   std::size_t own;
@@ -44,10 +44,10 @@ struct Counterpart {
 };
 constexpr Counterpart counterparts[] = {
     {".lora_a", 0, 0}, {".lora_b", 1, 1}, {".lora_b", 2, 2}, {".in_sum2", 0, 0}, {".in_sum2", 1, 2}};
-// Of a table that is looked up the two halves of a pair have each other's place.
+// For an embedding the two halves of a pair are swapped.
 constexpr Counterpart of_embedding[] = {{".lora_a", 1, 1}, {".lora_b", 1, 0}};
 
-// The tensors of a model by name.
+// The tensors of a model by name; the first of equal names wins.
 struct ModelTensors {
   explicit ModelTensors(const gguf::SplitSet& model) {
     for (const gguf::SetFile& file : model.files) {
@@ -70,7 +70,7 @@ bool has_weight_scale(const arch::Names& names, const ModelTensors& tensors, std
   return tensors.find(scale) != nullptr && arch::weight_of_scale(names, scale) == weight;
 }
 
-// Pairs that llama.cpp does not apply as merging would.
+// Reports pairs that llama.cpp applies differently from merging.
 void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const ModelTensors& tensors,
                  const gguf::Document& document, FindingLog& log) {
   const arch::Family* family = arch::find_family(model);
@@ -179,7 +179,7 @@ void Together::check(const quantize::ImportanceMatrix& matrix, FindingLog& log) 
       refuse(fmt::format("'{}' has no such tensor", name));
       continue;
     }
-    // One value for each column, of each expert.
+    // One value per column and expert.
     const auto wanted = checked_mul(size_of(*found, 0), size_of(*found, 2));
     if (wanted != entry.values) {
       refuse(fmt::format("has {} values, but the tensor has {} columns and {} in '{}'", entry.values,

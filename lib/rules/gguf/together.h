@@ -1,5 +1,4 @@
-// verify --together: does what goes with a model (projector, adapter, importance matrix, draft)
-// fit it?
+// verify --together: checks that a projector, adapter, importance matrix or draft fits its model.
 #pragma once
 
 #include <string>
@@ -12,16 +11,16 @@
 
 namespace modelutils {
 
-/// The model among several GGUF paths and importance matrices, and the rules for what goes with it.
+/// A model and the rules for the files that accompany it.
 class Together {
  public:
-  /// The first whole model among the paths is the model; further ones are drafts. Errors: kind usage if there is none,
-  /// or nothing besides it; those of opening them.
+  /// Opens GGUF files and importance matrices. The first whole model among the paths is the model; further ones are
+  /// drafts. Errors: kind usage if there is no model or nothing besides it; those of opening the files.
   static Result<Together> open(const std::vector<std::string>& paths, OutsideLinks links);
 
-  /// Adds what does not fit; nothing for the model itself. Code "gguf-together".
+  /// Reports mismatches between `set` and the model, with code "gguf-together". Adds nothing for the model itself.
   void check(const gguf::SplitSet& set, FindingLog& log) const;
-  /// The same of an importance matrix of the older format.
+  /// The same for an importance matrix in the older format.
   void check(const quantize::ImportanceMatrix& matrix, FindingLog& log) const;
 
  private:

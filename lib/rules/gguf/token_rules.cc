@@ -1,4 +1,4 @@
-// The vocabulary: lengths of its arrays, special ids, duplicate tokens, merges.
+// Checks the vocabulary: array lengths, special ids, duplicate tokens, merges.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 constexpr std::string_view tokens_key = "tokenizer.ggml.tokens";
 constexpr std::string_view merges_key = "tokenizer.ggml.merges";
 
-// More tokens than any vocabulary has are not put into a table: that would take as much memory as a hostile file likes.
+// Tokens beyond this are not indexed, so that a hostile file cannot use unlimited memory. No vocabulary has more.
 constexpr u64 most_tokens = u64{1} << 22;
 
 class TokenRules {
@@ -74,7 +74,7 @@ class TokenRules {
     return array != nullptr && array->element_type == gguf::ValueType::string ? array : nullptr;
   }
 
-  // Source: llama_vocab::impl::load().
+  // Known names of vocabulary kinds. Source: llama_vocab::impl::load().
   void check_model() {
     constexpr std::string_view known = "llama|gpt2|bert|t5|rwkv|plamo2|gemma4|hybriddna|whitespace|no_vocab|none|test";
     constexpr std::string_view key = "tokenizer.ggml.model";
@@ -85,7 +85,7 @@ class TokenRules {
                  at_key(key), offset_of(key));
   }
 
-  // Loaders read as many scores and types as there are tokens.
+  // Loaders read one score and one type per token without checking the lengths.
   void check_lengths() {
     for (const std::string_view key : {"tokenizer.ggml.scores", "tokenizer.ggml.token_type"}) {
       const gguf::ArrayRef* array = index_.array_value(key);
@@ -112,14 +112,14 @@ class TokenRules {
     }
   }
 
-  // A special token that is not of type CONTROL is found in any user's text, and shown in what the model writes.
+  // A special token of another type than CONTROL is matched in user text and shown in the model's output.
   void check_special_type(const gguf::KeyValue& entry, u64 id) {
     const std::optional<i64> type =
         id < types_.size() ? std::optional(types_[static_cast<std::size_t>(id)]) : std::nullopt;
     if (type != number(tokenizer::TokenType::normal) && type != number(tokenizer::TokenType::byte)) return;
-    // RWKV's world vocabulary has no token for the end of a turn: an empty line is one.
+    // RWKV's world vocabulary has no end-of-turn token; it uses an empty line.
     if (entry.key == "tokenizer.ggml.eot_token_id" && index_.string_value("tokenizer.ggml.model") == "rwkv") return;
-    // Padding is neither typed nor written.
+    // Users cannot type padding, and models do not write it.
     const bool is_padding = entry.key == "tokenizer.ggml.padding_token_id";
     log_.add(is_padding ? Severity::note : Severity::warning, Scope::model, "gguf-token-special-type",
              fmt::format("is {}, whose type is {}, not CONTROL: it can be typed by a user and is shown as text", id,
@@ -143,7 +143,7 @@ class TokenRules {
              at_key(tokens_key), offset_of(tokens_key));
   }
 
-  // What loaders need of a byte-level vocabulary, and refuse a whole model for.
+  // Checks requirements of byte-level vocabularies that make loaders refuse the whole model.
   void check_byte_level() {
     const auto model = index_.string_value("tokenizer.ggml.model");
     if (model == "gemma4") return check_merges("vocabulary of this kind");
@@ -165,7 +165,7 @@ class TokenRules {
                  at_key(merges_key), offset_of(merges_key));
   }
 
-  // llama.cpp looks every text up in it.
+  // llama.cpp normalises every text with this table.
   void check_charsmap() {
     constexpr std::string_view key = "tokenizer.ggml.precompiled_charsmap";
     const gguf::ArrayRef* array = index_.array_value(key);
@@ -206,7 +206,7 @@ class TokenRules {
                  at_key(key), array->offset + first_index * 4);
   }
 
-  // llama.cpp merges pairs, or chooses a split, by the scores of the tokens.
+  // llama.cpp chooses merges or splits by the tokens' scores.
   void check_scores() {
     constexpr std::string_view key = "tokenizer.ggml.scores";
     constexpr std::string_view with_scores = "llama|t5|plamo2";
@@ -254,9 +254,9 @@ class TokenRules {
     report_not_utf8(scan.tokens_not_utf8, tokens_key, tokens.count);
   }
 
-  // Tokens that no text can become: no merge makes them, or the pre-tokenizer always cuts them.
+  // Reports tokens that no text can produce: no merge makes them, or the pre-tokenizer always splits them.
   void report_unreachable(const VocabularyScan& scan, const gguf::ArrayRef* merges) {
-    constexpr u64 a_few = 8;  // real vocabularies that fit have none, those that do not have hundreds
+    constexpr u64 a_few = 8;  // real vocabularies that fit have none, mismatched ones have hundreds
     constexpr std::string_view pre_key = "tokenizer.ggml.pre";
     const std::string pre(index_.string_value(pre_key).value_or("default"));
     const auto known = tokenizer::known_pre(pre);
@@ -281,7 +281,7 @@ class TokenRules {
         at_key(pre_key), offset_of(pre_key));
   }
 
-  // Loaders take merges as they are, so each kind of trouble is one warning, however many merges have it.
+  // Loaders accept faulty merges, so each kind of fault is a single warning with a count.
   void report_merges(const VocabularyScan& scan, const gguf::ArrayRef& merges) {
     if (const StringTally& bad = scan.merges_not_split; bad.number != 0) {
       log_.warning(Scope::model, "gguf-merge-split",
@@ -316,7 +316,7 @@ class TokenRules {
   FindingLog& log_;
   u64 count_ = 0;
   std::optional<RoleTexts> roles_;
-  std::vector<u8> types_;  // of tokenizer.ggml.token_type; 0 for what is none
+  std::vector<u8> types_;  // from tokenizer.ggml.token_type; 0 for invalid ones
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace modelutils {
 
 TextHash::TextHash() {
   if (!system::random_bytes(&seed_, sizeof seed_)) {
-    seed_ = reinterpret_cast<u64>(this);  // address space randomisation is better than nothing
+    seed_ = reinterpret_cast<u64>(this);  // a fallback: address space randomisation makes this hard to guess
   }
 }
 

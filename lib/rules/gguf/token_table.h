@@ -1,4 +1,4 @@
-// The texts of a vocabulary as a set: built for 128,000 tokens and 840,000 look-ups in a few milliseconds.
+// A hash table of a vocabulary's texts: 128,000 insertions and 840,000 look-ups take a few milliseconds.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace modelutils {
 
-/// A keyed hash of texts, with a random key.
+/// A text hash with a random seed.
 class TextHash {
  public:
   TextHash();
@@ -19,22 +19,22 @@ class TextHash {
   u64 seed_ = 0;
 };
 
-/// Open addressing over keyed 64-bit hashes; the texts themselves are not kept. A slot has a 32-bit fingerprint and the
-/// number of its text, so that a look-up reads one cache line: 2 MiB of slots for 128,000 tokens.
+/// An open-addressing table of seeded 64-bit hashes; it does not store the texts. A slot has a 32-bit fingerprint and
+/// the text's number, so a look-up reads one cache line. 128,000 tokens take 2 MiB of slots.
 ///
-/// insert() compares whole hashes: that two different texts of n look equal has a chance of about n² / 2^65 (5e-10 for
-/// 128,000). find() takes a text that is not there for one that is with a chance of about 2^-31. No file can bring
-/// either about: the key of TextHash is random.
+/// insert() compares full hashes: among n different texts the chance of any false match is about n² / 2^65 (5e-10 for
+/// 128,000). find() matches an absent text with a chance of about 2^-31. A file cannot provoke either, since TextHash's
+/// seed is random.
 ///
-/// Hashing a batch of texts first, with prefetch() for each, and asking afterwards makes the waits for memory overlap.
+/// To overlap memory latencies, hash a batch of texts and prefetch() each first, and look them up afterwards.
 class TokenTable {
  public:
-  /// Room for texts with the numbers 0 to `tokens` - 1. Memory: 24 to 40 bytes for each.
+  /// Makes room for texts numbered 0 to `tokens` - 1. Takes 24 to 40 bytes per text.
   explicit TokenTable(u64 tokens);
 
   void prefetch(u64 hash) const { __builtin_prefetch(&slots_[hash & mask_]); }
 
-  /// Adds a text. If it is there already, changes nothing and gives the number it was added under.
+  /// Adds a text. If it is present already, changes nothing and returns the number it was added under.
   std::optional<u32> insert(u64 hash, u32 number) {
     const u32 wanted = fingerprint(hash);
     std::size_t slot = hash & mask_;
@@ -45,7 +45,7 @@ class TokenTable {
     hashes_[number] = hash;
     return std::nullopt;
   }
-  /// The number that the text was added under.
+  /// Returns the number that the text was added under, or nullopt if absent.
   std::optional<u32> find(u64 hash) const {
     const u32 wanted = fingerprint(hash);
     std::size_t slot = hash & mask_;
@@ -57,14 +57,14 @@ class TokenTable {
 
  private:
   struct Slot {
-    u32 fingerprint;  // 0: free
+    u32 fingerprint;  // 0 if the slot is free
     u32 number;
   };
   static u32 fingerprint(u64 hash) { return static_cast<u32>(hash >> 32) | 1u; }
 
   std::size_t mask_;
   ZeroedArray<Slot> slots_;
-  ZeroedArray<u64> hashes_;  // by number
+  ZeroedArray<u64> hashes_;  // indexed by number
 };
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Values of keys, whatever they mean: text that is not UTF-8, control characters, numbers that are none.
+// Checks the values of keys regardless of their meaning: invalid UTF-8, control characters, non-finite numbers.
 #include <fmt/core.h>
 
 #include <cmath>
@@ -12,12 +12,13 @@ namespace modelutils::gguf_rules {
 
 namespace {
 
-// Tokens are looked at by the token rules, in the pass that hashes them.
+// The token rules check these while hashing them.
 bool has_own_pass(std::string_view key) {
   return key == "tokenizer.ggml.tokens" || key == "tokenizer.ggml.merges";
 }
 
-// C0 but for NUL (which the format allows in text), tab, line feed and carriage return; DEL; C1 (two bytes in UTF-8).
+// True if the text contains a control character: C0 except NUL (which the format allows in text), tab, line feed and
+// carriage return; DEL; or C1 (two bytes in UTF-8).
 bool has_control(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const u8 byte = static_cast<u8>(text[i]);
@@ -86,7 +87,7 @@ class ValueRules {
     constexpr u64 step = 64 * 1024;
     u64 bad = 0;
     u64 first_index = 0;
-    // Gemma 3n's layers that cut nothing off say so with minus infinity; llama.cpp's converter writes it.
+    // In Gemma 3n minus infinity marks layers without activation sparsity; llama.cpp's converter writes it.
     const bool may_cut_nothing = entry.key.ends_with(".activation_sparsity_scale");
     const auto is_odd = [&](double number) {
       return !std::isfinite(number) && !(may_cut_nothing && std::isinf(number) && number < 0);

@@ -12,7 +12,7 @@ namespace modelutils {
 
 namespace {
 
-// Strings [first, end) of an array, of which the first one's length field stands at `offset`.
+// Strings [first, end) of an array. `offset` is the first string's length field.
 struct Strings {
   u64 first;
   u64 end;
@@ -23,7 +23,7 @@ Strings whole(const gguf::ArrayRef& array) {
   return {0, array.count, array.offset};
 }
 
-// As many parts, of about as many strings each. None where the array cannot be read.
+// Divides the array into `parts` ranges of about equal length. Stops early if the array cannot be read.
 std::vector<Strings> parts_of(const ByteSource& source, const gguf::Document& document, const gguf::ArrayRef& array,
                               unsigned parts) {
   ByteReader reader(source, array.offset);
@@ -38,7 +38,7 @@ std::vector<Strings> parts_of(const ByteSource& source, const gguf::Document& do
   return all;
 }
 
-// Calls visit(index, text, offset) for each; the views live during the call.
+// Calls visit(index, text, offset) for each string. The view is only valid during the call.
 template <typename Visit>
 Status each_string(const ByteSource& source, const gguf::Document& document, const Strings& strings,
                    const Visit& visit) {
@@ -60,7 +60,7 @@ bool is_digit(char c) {
 }
 
 std::size_t longest_digits(std::string_view text) {
-  if (std::ranges::none_of(text, is_digit)) return 0;  // most
+  if (std::ranges::none_of(text, is_digit)) return 0;  // the usual case
   std::size_t longest = 0, run = 0;
   for (const char c : text) {
     run = is_digit(c) ? run + 1 : 0;
@@ -78,8 +78,8 @@ bool is_set(const std::vector<u8>& flags, u64 index) {
   return index < flags.size() && flags[static_cast<std::size_t>(index)] != 0;
 }
 
-// The halves of a merge as the loader takes them: divided by the first space that is not the first byte. Nothing if
-// there is none, or nothing after it.
+// The halves of a merge, split like the loader does: at the first space that is not the first byte. split_merge()
+// returns nullopt if there is no such space or nothing after it.
 struct Halves {
   std::string_view left;
   std::string_view right;
@@ -90,8 +90,8 @@ std::optional<Halves> split_merge(std::string_view text) {
   return Halves{text.substr(0, space), text.substr(space + 1)};
 }
 
-// Strings whose hashes are known and whose slots are on their way into the cache; `settle` is called for each when
-// enough of them have come together (see TokenTable).
+// Collects hashed strings while their slots are prefetched, and calls `settle` for each once the batch is full (see
+// TokenTable).
 template <typename Item, typename Settle>
 class Batch {
  public:
@@ -117,7 +117,7 @@ struct Token {
   u64 offset;
 };
 
-// What a scan knows before it begins, and what its passes share.
+// The scan's input, and the state shared by its passes.
 struct Vocabulary {
   const ByteSource& source;
   const gguf::Document& document;
@@ -153,7 +153,7 @@ Status fill_table(Vocabulary& all, gguf_rules::RoleTextsOnTheWay* roles, Vocabul
   return read;
 }
 
-// `unmade` becomes which of the ordinary ones have several characters, `has_nul` whether any text contains NUL.
+// Sets `unmade` to 1 for ordinary tokens of several characters, and `has_nul` if any text contains NUL.
 Status look_at_texts(const Vocabulary& all, const std::vector<u8>& ordinary, std::vector<u8>& unmade, bool& has_nul,
                      VocabularyScan& scan) {
   return each_string(all.source, all.document, whole(all.tokens), [&](u64 index, std::string_view text, u64 offset) {
@@ -176,12 +176,12 @@ struct Merge {
   u64 offset;
 };
 
-// What some of the merges say.
+// The result of scanning a range of merges.
 struct MergesFound {
   StringTally not_utf8;
   StringTally not_split;
   StringTally without_token;
-  std::vector<u8> made;  // tokens; empty if nobody asks
+  std::vector<u8> made;  // 1 for each token that a merge makes; empty if not needed
 };
 
 Status look_up(const Vocabulary& all, const Strings& merges, MergesFound& found) {
@@ -209,7 +209,7 @@ Status look_up(const Vocabulary& all, const Strings& merges, MergesFound& found)
   return read;
 }
 
-// The token that a merge needs and the table does not have.
+// Returns the first text of the merge that is not a token: left, right, or both joined.
 std::string missing_token(std::string_view merge, const Vocabulary& all) {
   const std::optional<Halves> halves = split_merge(merge);
   if (!halves) return {};
@@ -247,14 +247,14 @@ Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Doc
   std::vector<u8> unmade(ordinary.empty() ? 0 : static_cast<std::size_t>(tokens.count));
   bool has_nul = false;
   std::vector<Strings> parts;
-  // Merges need the table; what tokens look like does not.
+  // Merges need the table, but checking the token texts does not, so both run in parallel.
   const auto scan_tokens = [&](u64 item, unsigned /*thread*/) -> Status {
     if (item == 1) return look_at_texts(all, ordinary, unmade, has_nul, scan);
     if (merges != nullptr) parts = parts_of(source, document, *merges, std::max(threads, 1u));
     return fill_table(all, roles, scan);
   };
   MU_TRY(parallel_for(2, threads, scan_tokens));
-  if (has_nul) {  // no real vocabulary
+  if (has_nul) {  // in no real vocabulary
     scan.is_cut_at_nul = true;
     scan.duplicate_count = 0;
     scan.duplicates.clear();

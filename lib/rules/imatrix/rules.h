@@ -1,12 +1,12 @@
-// The rules of importance matrices of the format before GGUF. Reading one checks its structure
-// (quantize/importance.h); here is what else there is to say.
+// The rules for importance matrices in the format before GGUF, beyond the structure that reading one checks
+// (quantize/importance.h).
 #pragma once
 
 #include "rules/formats.h"
 
 namespace modelutils {
 
-/// Codes: "imatrix-calls", and those of the data.
+/// Codes: "imatrix-calls", and those of data checks.
 Result<CheckedModel> check_imatrix(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

@@ -1,12 +1,13 @@
-// The rules for PyTorch checkpoints. What is wrong with one shows when it is read (pytorch/parse.h); those findings are
-// handed on. Source: docs/formats/pytorch.md.
+// The rules for PyTorch checkpoints. Problems show while parsing (pytorch/parse.h); those findings are passed on.
+// Source: docs/formats/pytorch.md.
 #pragma once
 
 #include "rules/formats.h"
 
 namespace modelutils {
 
-/// The row of the table of formats (formats.cc). Directories with a config.json are the MLX rules' business.
+/// The check function for PyTorch in the table of formats (formats.cc). Directories with a config.json use the MLX
+/// rules.
 Result<CheckedModel> check_pytorch(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

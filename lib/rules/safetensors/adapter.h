@@ -1,4 +1,4 @@
-// Adapters as converters open them: by the rules that verify applies.
+// Opens adapters for converters, applying verify's rules.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace modelutils {
 
 /// Opens and reads an adapter's directory. Errors: those of adapter::open_weights() and adapter::read_adapter(), and
-/// every error among the findings of the container (rules.h).
+/// every error among the container's findings (rules.h).
 Result<adapter::Adapter> open_adapter(const std::string& directory);
 
 }  // namespace modelutils

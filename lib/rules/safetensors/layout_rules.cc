@@ -1,4 +1,4 @@
-// Where the tensors of a safetensors file are: every byte after the header belongs to exactly one of them.
+// Checks tensor offsets: every byte after the header must belong to exactly one tensor.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class SafetensorsLayout {
       : document_(document), tensors_(document.tensors), log_(log), data_size_(document.data_bytes()) {}
 
   void check() {
-    if (!document_.complete) return;  // what is missing is not known
+    if (!document_.complete) return;  // the header is truncated, so tensors may be unknown
     if (document_.data_offset % data_alignment != 0) {
       log_.note(
           Scope::container, "st-unaligned",
@@ -44,7 +44,7 @@ class SafetensorsLayout {
   }
 
  private:
-  /// The usual case, without sorting: the header is in the order of the data.
+  /// The usual case, checked without sorting: the header is in data order.
   bool is_contiguous() const {
     u64 end = 0;
     for (const Tensor& tensor : tensors_) {
@@ -54,14 +54,14 @@ class SafetensorsLayout {
     return true;
   }
 
-  /// With entries whose place is not known, holes are only to be expected.
+  /// True if some entries have no known position, in which case holes are expected.
   bool has_unknown_place() const {
     return first_container_error(document_.findings) != nullptr ||
            std::any_of(tensors_.begin(), tensors_.end(),
                        [](const Tensor& tensor) { return tensor.begin > tensor.end; });
   }
 
-  /// One finding for a file that was cut off, however many tensors that costs.
+  /// Reports a truncated file with one finding, however many tensors are affected.
   void check_end() {
     if (!data_size_) return;
     const Tensor* first = nullptr;
@@ -84,7 +84,7 @@ class SafetensorsLayout {
               .leads = true});
   }
 
-  /// The end of the last byte that belongs to a tensor and is in the file.
+  /// Returns the end of the last byte that is in the file and belongs to a tensor.
   u64 reached() const {
     u64 end = 0;
     for (const Tensor& tensor : tensors_) {
@@ -102,7 +102,7 @@ class SafetensorsLayout {
     return all;
   }
 
-  /// The safetensors library refuses a tensor without bytes inside another one's.
+  /// The safetensors library refuses an empty tensor inside another tensor.
   void check_empty_tensors() {
     std::vector<ByteSpan> sorted;
     for (std::size_t i = 0; i < tensors_.size(); ++i) {

@@ -1,4 +1,4 @@
-// The parts of the safetensors rules. Internal to lib/verify; safetensors_rules.h is the way in.
+// The parts of the safetensors rules. Use rules.h instead.
 #pragma once
 
 #include "base/finding_log.h"
@@ -6,10 +6,10 @@
 
 namespace modelutils::safetensors_rules {
 
-/// Each tensor by itself: name, dtype, shape, offsets, size.
+/// Checks each tensor by itself: name, dtype, shape, offsets, size.
 void check_tensors(const safetensors::Document& document, FindingLog& log);
 
-/// All of them together: overlaps, holes, bytes behind the last, data that was cut off, alignment of the data.
+/// Checks all tensors together: overlaps, holes, bytes after the last one, truncation, alignment of the data.
 void check_layout(const safetensors::Document& document, FindingLog& log);
 
 }  // namespace modelutils::safetensors_rules

@@ -9,21 +9,21 @@ namespace modelutils {
 
 namespace {
 
-// What mlx2gguf would refuse for what the adapter itself is. Other methods than LoRA are not judged.
+// Reports what would make mlx2gguf refuse the adapter itself. Does not judge methods other than LoRA.
 void check_adapter(const SafetensorsModel& model, FindingLog& log) {
   const auto read = adapter::read_adapter(model.folder, model.set);
   if (read) return;
   Finding finding = without_path(read.error(), Scope::model);
   if (finding.code == "adapter-method") finding.severity = Severity::note;
   const bool is_of_container = finding.code.starts_with("st-") || finding.code.starts_with("pt-");
-  if (!is_of_container) log.add(std::move(finding));  // the others are there already
+  if (!is_of_container) log.add(std::move(finding));  // those of the container are reported already
 }
 
 }  // namespace
 
 FindingLog safetensors_container_rules(const safetensors::Document& document) {
   FindingLog log(document.findings);
-  if (document.data_offset == 0) return log;  // not even the header could be found
+  if (document.data_offset == 0) return log;  // the header was not found
   safetensors_rules::check_tensors(document, log);
   safetensors_rules::check_layout(document, log);
   return log;

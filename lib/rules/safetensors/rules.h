@@ -1,5 +1,6 @@
-// The rules for safetensors files and shard sets. Every row of the table in docs/formats/safetensors.md is here or,
-// where reading itself depends on it, in the parser (safetensors/parse.h, shard_set.h), whose findings are handed on.
+// The rules for safetensors files and shard sets. Each row of the table in docs/formats/safetensors.md is implemented
+// here or, if parsing itself depends on it, in the parser (safetensors/parse.h, shard_set.h), whose findings are passed
+// on.
 #pragma once
 
 #include "base/finding_log.h"
@@ -8,20 +9,21 @@
 
 namespace modelutils {
 
-/// The parser's findings, and what the header alone says of dtypes, shapes, sizes, offsets and names. Reads nothing.
-/// All of scope container but "st-dtype" (scope model: a dumper shows an unknown dtype as unknown and goes on). Time:
-/// linear, but for sorting the tensors of a file whose header is not in the order of the data.
+/// Returns the parser's findings and those that follow from the header: dtypes, shapes, sizes, offsets and names. Reads
+/// nothing. All of scope container except "st-dtype" (scope model: a dumper shows an unknown dtype as unknown and
+/// continues). Linear time, except for sorting the tensors of a file whose header is not in data order.
 FindingLog safetensors_container_rules(const safetensors::Document& document);
 
-/// The same for every file of a set, each finding with its file's base name if the set was opened by a directory or an
-/// index, and the set's own findings.
+/// The same for every file of a set, plus the set's own findings. If the set was opened by a directory or an index,
+/// each finding has its file's base name.
 FindingLog safetensors_container_rules(const safetensors::ShardSet& set);
 
-/// The same as plain findings: for dumpers, which fail on the first error of the container (first_container_error), and
-/// for converters, which refuse every error (first_error).
+/// The same as plain findings: for dumpers, which fail on the first container error (first_container_error), and for
+/// converters, which refuse every error (first_error).
 Findings safetensors_container_findings(const safetensors::ShardSet& set);
 
-/// The row of the table of formats (formats.cc). Directories with a config.json are the MLX rules' business.
+/// The check function for safetensors in the table of formats (formats.cc). Directories with a config.json use the MLX
+/// rules.
 Result<CheckedModel> check_safetensors(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// One safetensors entry by itself: name, dtype, shape, offsets, size.
+// Checks one safetensors entry by itself: name, dtype, shape, offsets, size.
 #include <fmt/core.h>
 
 #include "base/counted.h"
