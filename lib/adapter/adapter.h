@@ -1,4 +1,4 @@
-// LoRA adapters as PEFT and mlx-lm save them: pairs of factors and by how much their product counts. Facts:
+// LoRA adapters in PEFT's and mlx-lm's formats: pairs of low-rank factors with a scale. Source:
 // docs/formats/adapters.md.
 #pragma once
 
@@ -20,13 +20,13 @@ namespace modelutils::adapter {
 
 enum class Origin : u8 { peft, mlx_lm };
 
-/// One stored tensor, and how its elements are those of a stack of matrices. Element (e, i, j) of the stack is at
-/// start + e × stack_stride + i × row_stride + j × column_stride.
+/// A stored tensor, viewed as a stack of matrices. Element (e, i, j) is stored at element start + e × stack_stride + i
+/// × row_stride + j × column_stride.
 struct Factor {
-  std::string name;  ///< of the tensor in the file
+  std::string name;  ///< the tensor's name in the file
   TensorType type = TensorType::F32;
-  u64 offset = 0;    ///< absolute in Adapter::source
-  u64 elements = 0;  ///< stored
+  u64 offset = 0;    ///< absolute offset in Adapter::source
+  u64 elements = 0;  ///< number of stored elements
   u64 start = 0;
   u64 stack = 1;
   u64 rows = 0;
@@ -36,71 +36,71 @@ struct Factor {
   u64 column_stride = 1;
 };
 
-/// A pair on one module: the module's matrix W [out, in] becomes W + scale × B·A.
+/// A pair of factors for one module: its matrix W [out, in] becomes W + scale × B·A.
 struct Module {
-  std::string name;  ///< as transformers or mlx-lm call it, without PEFT's prefix: "model.layers.0.self_attn.q_proj"
+  std::string name;  ///< in transformers or mlx-lm, without PEFT's prefix: "model.layers.0.self_attn.q_proj"
   Factor a;          ///< [r, in]
   Factor b;          ///< [out, r]
-  double scale = 1;  ///< with all of alpha, rank, rslora and patterns in it
+  double scale = 1;  ///< includes alpha, rank, rslora and patterns
 
   u64 rank() const { return a.rows; }
 };
 
-/// What an adapter has besides pairs, which only merging can carry.
+/// Parts of an adapter other than pairs, which can only be merged.
 struct Extra {
   enum class Kind : u8 {
-    magnitude,  ///< DoRA: the lengths of the rows, [out]
+    magnitude,  ///< DoRA: the norms of the rows, [out]
     saved,      ///< a tensor that replaces the base's
   };
   Kind kind = Kind::saved;
-  std::string name;  ///< of the module; of what replaces a tensor with its suffix ("lm_head.weight")
+  std::string name;  ///< the module's name; for a replaced tensor, including the suffix ("lm_head.weight")
   Factor values;     ///< one row, or [rows, columns]
 };
 
 struct Adapter {
-  std::string path;  ///< of the directory, as the user gave it
+  std::string path;  ///< the directory, as the user gave it
   Origin origin = Origin::peft;
-  PeftScaling scaling;          ///< of PEFT; what Module::scale was made by
-  std::optional<double> alpha;  ///< lora_alpha of PEFT, whatever patterns say of single modules
-  std::string base_model;       ///< what it says it was trained on; may be empty
+  PeftScaling scaling;          ///< PEFT: the settings from which Module::scale was computed
+  std::optional<double> alpha;  ///< PEFT's lora_alpha, without the patterns for single modules
+  std::string base_model;       ///< the base model that it names; may be empty
   std::vector<Module> modules;
   std::vector<Extra> extras;
-  /// Which axis of a three-dimensional parameter PEFT took for the module's inputs: the last since 0.19.1, before that
-  /// the middle one. Nothing: the adapter does not say which PEFT wrote it.
+  /// The axis of a three-dimensional parameter that PEFT treats as the module's input: the last one since 0.19.1, the
+  /// middle one before. nullopt if the adapter does not name the PEFT version.
   std::optional<bool> last_axis_is_in;
-  bool ties_head = false;              ///< a change of the embedding is one of the output head that is tied to it
-  std::vector<u32> invocation_tokens;  ///< alora: the tokens from which on it is active
-  std::shared_ptr<ByteSource> source;  ///< of the weights
-  std::string weights;                 ///< its path
+  bool ties_head = false;              ///< a change to the embedding also applies to the output head tied to it
+  std::vector<u32> invocation_tokens;  ///< alora: the tokens after which the adapter is active
+  std::shared_ptr<ByteSource> source;  ///< the weights file
+  std::string weights;                 ///< path of the weights file
 
-  /// The values of a factor as they are stored, in float32. Errors: reading; "adapter-not-finite" if one is NaN or
-  /// infinite.
+  /// Returns a factor's values in stored order, as float32. Fails if reading fails, or with "adapter-not-finite" if one
+  /// is NaN or infinite.
   Result<std::vector<float>> read(const Factor& factor) const;
-  /// True if read() gives the stored values exactly; all but F64 fit. Errors: reading.
+  /// True if read() returns the stored values exactly; always for types other than F64. Fails only if reading fails.
   Result<bool> fits_float(const Factor& factor) const;
 
  private:
   Result<std::vector<std::byte>> read_stored(const Factor& factor) const;
 };
 
-/// True for the types that factors can have: floats and blocks. Rounded to integers, an adapter has no values left.
+/// True for floating-point and block types. Integers cannot represent the factors of an adapter.
 bool may_be_factor(TensorType type);
 
-/// "adapter-not-finite" if one of a tensor's values is NaN or infinite.
+/// Fails with "adapter-not-finite" if a value is NaN or infinite.
 Status check_finite(std::span<const float> values, std::string_view tensor);
 
-/// Is it the directory of an adapter: an adapter_config.json and no config.json?
+/// True if the folder is an adapter's: it has an adapter_config.json and no config.json.
 bool is_adapter(const ModelFolder& folder);
 
-/// Opens the file of weights in an adapter's directory. Errors: "adapter-config" (there is no adapter_config.json),
-/// "adapter-tensor" (there are no weights), those of open_in_folder() and safetensors::open_set().
+/// Opens the weights file in an adapter's directory. Fails with "adapter-config" (no adapter_config.json),
+/// "adapter-tensor" (no weights), or like open_in_folder() and safetensors::open_set().
 Result<safetensors::ShardSet> open_weights(const ModelFolder& folder);
 
-/// Reads the headers of an adapter's directory, which is open. Errors of kind input: "adapter-config" (a field of
-/// adapter_config.json that is missing or of no use, a rank that is not the tensors'), "adapter-method" (another method
-/// than LoRA, named), "adapter-pair" (half a pair, ranks or dimensions that do not fit), "adapter-tensor" (a tensor of
-/// neither form, or of a type that has no factors); those of reading and of json/reader.h and the findings of
-/// `weights`. The rules for containers are not applied: rules/safetensors/adapter.h does that.
+/// Reads an adapter's headers. Errors of kind input: "adapter-config" (a missing or unusable field of
+/// adapter_config.json, or a rank that contradicts the tensors), "adapter-method" (a method other than LoRA),
+/// "adapter-pair" (an incomplete pair, or ranks or dimensions that do not match), "adapter-tensor" (an unexpected
+/// tensor, or a type that factors cannot have); also fails if reading or json/reader.h fails, or on findings of
+/// `weights`. Does not apply the container rules; see rules/safetensors/adapter.h.
 Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::ShardSet& weights);
 
 }  // namespace modelutils::adapter

@@ -9,19 +9,19 @@ namespace modelutils::adapter {
 
 namespace {
 
-constexpr std::size_t rows_at_once = 4;   // share what is loaded of A
-constexpr std::size_t ranks_at_once = 4;  // are left out together
+constexpr std::size_t rows_at_once = 4;   // rows that share the loaded values of A
+constexpr std::size_t ranks_at_once = 4;  // ranks skipped together if they are zero
 
-// Columns of A from some rank on.
+// Some columns of A, from some rank on.
 struct Columns {
   const float* values;
-  std::size_t stride;  // from a rank to the next
+  std::size_t stride;  // distance between ranks
   std::size_t ranks;
   std::size_t count;
 };
 
-// Sums of ROWS rows and VECTORS vectors of columns, which stay in registers from the first rank to the last. Loops over
-// one vector each: g++ 12 puts sums of longer ones into memory.
+// Adds a block of ROWS rows and VECTORS vectors of columns. The sums stay in registers over all ranks. The loops handle
+// one vector each, because g++ 12 spills longer ones to memory.
 template <std::size_t WIDTH, std::size_t ROWS, std::size_t VECTORS>
 [[gnu::always_inline]] inline void add_square(const Columns& a, const float* b, std::size_t stride, float* out,
                                               std::size_t row_stride) {
@@ -55,7 +55,7 @@ template <std::size_t WIDTH, std::size_t ROWS, std::size_t VECTORS>
   }
 }
 
-// As many columns as squares of VECTORS vectors fill.
+// Processes as many columns as blocks of VECTORS vectors fill.
 template <std::size_t WIDTH, std::size_t ROWS, std::size_t VECTORS>
 [[gnu::always_inline]] inline void add_squares(Columns& a, const float* b, std::size_t stride, float*& out,
                                                std::size_t row_stride) {
@@ -80,7 +80,7 @@ template <std::size_t WIDTH, std::size_t ROWS>
   }
 }
 
-// Do ranks of a row fill a smaller rank up?
+// True if these ranks of a row are all zero, as when a smaller rank is padded.
 bool are_zeros(const float* b, std::size_t ranks) {
   return std::all_of(b, b + ranks, [](float factor) { return factor == 0; });
 }
@@ -110,7 +110,7 @@ void add_product(const Panels& a, std::span<const float> b, std::span<float> val
   const std::size_t width = a.columns();
   const std::size_t ranks = a.rank();
   const std::size_t rows = width == 0 ? 0 : values.size() / width;
-  std::vector<bool> is_whole;  // by four rows
+  std::vector<bool> is_whole;  // per four rows
   for (std::size_t row = 0; row + rows_at_once <= rows; row += rows_at_once) {
     bool all = true;
     for (std::size_t i = 0; i < rows_at_once; ++i) all = all && has_all_ranks(b.data() + (row + i) * ranks, ranks);

@@ -1,4 +1,4 @@
-// Adding a product of two thin matrices to rows of values: what merging spends its time with.
+// Adds the product of two low-rank factors to rows of values, which dominates the time of merging.
 #pragma once
 
 #include <span>
@@ -9,19 +9,18 @@
 
 namespace modelutils::adapter {
 
-/// The right factor of a product, in the order in which add_product() reads it: some columns of every rank, then the
-/// next ones. Ranks whose columns all follow one another may lie at addresses that the first-level cache cannot hold
-/// together.
+/// The right factor of a product in the order in which add_product() reads it: `width` columns of every rank, then the
+/// next `width` columns. Full rows may have addresses that conflict in the first-level cache.
 class Panels {
  public:
   static constexpr std::size_t width = 128;
 
-  /// Of `a` [rank, columns].
+  /// Reorders `a` [rank, columns].
   Panels(std::span<const float> a, u64 rank, u64 columns);
 
   std::size_t rank() const { return rank_; }
   std::size_t columns() const { return columns_; }
-  /// The columns [first, min(first + width, columns)) of every rank. `first` is a multiple of the width.
+  /// The columns [first, min(first + width, columns)) of every rank. `first` must be a multiple of the width.
   const float* panel(std::size_t first) const { return values_.data() + first * rank_; }
 
  private:
@@ -30,8 +29,8 @@ class Panels {
   std::vector<float> values_;
 };
 
-/// values [rows, columns] += b [rows, rank] · a, each sum in the order of the ranks, every product added with one
-/// rounding. Four ranks of a row that are zeros are left out. The instructions make no difference to the result.
+/// values [rows, columns] += b [rows, rank] · a. Adds the ranks in order, with one rounding per product; skips groups
+/// of four ranks that are zero in a row. The result does not depend on the instructions.
 void add_product(const Panels& a, std::span<const float> b, std::span<float> values,
                  WideInstructions instructions = widest_instructions());
 

@@ -17,7 +17,7 @@ struct Parameter {
   u64 out = 0;
 };
 
-// Where a family's rows have no such parameter, its experts have matrices of their own, which mlx-lm's names stack.
+// If a family has no such parameter, each expert has its own matrix; mlx-lm's names then stand for stacks of them.
 std::vector<Module> as_parameters(const Module& pair, const std::string& experts, const Parameter& parameter,
                                   const arch::Names& names) {
   Module whole = pair;
@@ -40,7 +40,7 @@ std::vector<Module> as_parameters(const Module& pair, const std::string& experts
   return {gate, up};
 }
 
-// The parameter that the pair's shapes fit; exchanged: with in and out in each other's place.
+// The parameter whose shape matches the pair; is_exchanged: with input and output swapped.
 struct Fit {
   const Parameter* parameter = nullptr;
   bool is_exchanged = false;

@@ -1,4 +1,4 @@
-// PEFT's pairs on the three-dimensional parameters of experts (target_parameters).
+// PEFT's pairs for three-dimensional expert parameters (target_parameters).
 #pragma once
 
 #include "adapter/adapter.h"
@@ -8,10 +8,10 @@
 
 namespace modelutils::adapter {
 
-/// Gives the modules "….experts" and "….experts.base_layer" the names of the parameters that they are pairs on, told by
-/// their shapes, and their factors the strides of stacks of experts: A [E·r, in] has the experts' rows one after
-/// another, B [out, r·E] has the experts' columns in turn. Until PEFT 0.19.1 the two sides were exchanged. Errors:
-/// "adapter-pair" where the shapes fit no parameter, or one in both ways.
+/// Renames the modules "….experts" and "….experts.base_layer" to the parameters that they change, which the shapes
+/// determine, and gives their factors the strides of stacks of experts: A [E·r, in] has the experts' rows
+/// consecutively, B [out, r·E] has their columns interleaved. PEFT before 0.19.1 swapped the two sides. Fails with
+/// "adapter-pair" if the shapes match no parameter, or one in both orientations.
 Status resolve_expert_parameters(Adapter& adapter, const arch::Names& names, const arch::Sizes& sizes);
 
 }  // namespace modelutils::adapter

@@ -1,4 +1,4 @@
-// A product and a sum that are rounded once, by the processor or without it.
+// Fused multiply-add, with or without hardware support.
 #pragma once
 
 #include <bit>
@@ -8,9 +8,9 @@
 
 namespace modelutils::adapter {
 
-/// a × b + c, rounded once, of processors without such an instruction. The product is exact in a double. Its sum with c
-/// is rounded to odd (IEEE 754 has no such mode; Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums"):
-/// with so many more bits than a float has, the second rounding then is that of the exact sum.
+/// a × b + c with a single rounding, for processors without FMA. The product is exact in double. The sum is rounded to
+/// odd (IEEE 754 has no such mode; Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums"); because a
+/// double has enough extra bits, the final rounding to float equals that of the exact sum.
 inline float fused_in_doubles(float a, float b, float c) {
   const double product = static_cast<double>(a) * b;
   const double addend = c;
@@ -22,7 +22,7 @@ inline float fused_in_doubles(float a, float b, float c) {
   return static_cast<float>(std::bit_cast<double>(bits));
 }
 
-/// The same in a loop of run_with(width), base/instructions.h.
+/// The same, for loops in run_with(width), base/instructions.h.
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline float fused(float a, float b, float c) {
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-// LoRA adapters as GGUF files: which tensors are pairs. Facts: docs/formats/adapters.md.
+// LoRA adapters in GGUF files: finds the pairs. Source: docs/formats/adapters.md.
 #pragma once
 
 #include <optional>
@@ -14,33 +14,33 @@ namespace modelutils::adapter {
 inline constexpr std::string_view a_ending = ".lora_a";
 inline constexpr std::string_view b_ending = ".lora_b";
 
-/// A tensor of the base and the two that change it; views into the document.
+/// The base's tensor and the two factors that change it; views into the document.
 struct GgufPair {
   std::string_view target;  ///< "blk.0.attn_q.weight"
   const gguf::TensorInfo* a = nullptr;
   const gguf::TensorInfo* b = nullptr;
 
-  /// The roles of a table that is looked up are exchanged: a {r, rows}, b {r, columns}.
+  /// For an embedding, which is looked up rather than multiplied, the roles are exchanged: a {r, rows}, b {r, columns}.
   bool is_embedding() const { return target == "token_embd.weight"; }
   u64 rank() const;
   u64 columns() const;  ///< ne0 of the base's tensor
   u64 rows() const;     ///< ne1
-  u64 slices() const;   ///< ne2, of experts
+  u64 slices() const;   ///< ne2: the number of experts
 };
 
 struct GgufAdapter {
   std::optional<double> alpha;  ///< adapter.lora.alpha
-  std::vector<GgufPair> pairs;  ///< whole ones, in the order of their first tensor
+  std::vector<GgufPair> pairs;  ///< complete pairs, in the order of their first tensor
 
-  /// By what the product of a pair counts: alpha / rank; 1 where alpha is 0 or not stated.
+  /// The factor of the pair's product: alpha / rank, or 1 if alpha is 0 or missing.
   double scale_of(const GgufPair& pair) const;
 };
 
-/// Nothing if the keys do not call it a LoRA adapter.
+/// Returns nullopt unless the keys declare a LoRA adapter.
 std::optional<GgufAdapter> gguf_adapter(const gguf::Document& document, const gguf::Index& index);
 
-/// Is a tensor of an adapter, by its name in any form (GGUF, PEFT, mlx-lm), the B of a pair: all zero until the
-/// adapter is trained?
+/// True if the name, in GGUF's, PEFT's or mlx-lm's form, is that of a pair's factor B, which is all zero before
+/// training.
 bool is_b(std::string_view tensor);
 
 }  // namespace modelutils::adapter

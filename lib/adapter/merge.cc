@@ -21,7 +21,7 @@ bool has_element_order(const Pair& pair) {
   return std::ranges::any_of(pair.uses, [](const RowUse& use) { return use.by_element && !use.is_product; });
 }
 
-// Elements of a module's row that are in several rows of the tensor, or not all in this tensor.
+// True if elements of a module's row are in several rows of the tensor, or partly in another tensor.
 bool has_scattered_rows(const Adapter& adapter, const Pair& pair) {
   return std::ranges::any_of(pair.blocks, [&](const Block& block) {
     const RowUse& use = pair.uses[block.use];
@@ -29,8 +29,8 @@ bool has_scattered_rows(const Adapter& adapter, const Pair& pair) {
   });
 }
 
-// Calls visit(i, from) for the elements of the tensor's rows [first, first + count) that a block reaches: i counts them
-// from the first of these rows, `from` those of the module, both row after row.
+// Calls visit(i, from) for each element that a block provides in the tensor's rows [first, first + count). `i` is the
+// element's index relative to row `first`, `from` its index in the module; both row-major.
 template <typename Visit>
 void for_each_element(const Pair& pair, const Block& block, u64 first, u64 count, const Visit& visit) {
   const RowUse& use = pair.uses[block.use];
@@ -45,7 +45,7 @@ void for_each_element(const Pair& pair, const Block& block, u64 first, u64 count
   }
 }
 
-// The lengths of the rows that a DoRA adapter gives to a module; nothing for plain pairs.
+// Returns the index of the DoRA magnitudes for a module; nullopt for plain pairs.
 std::optional<std::size_t> magnitude_of(const Adapter& adapter, const Module& module) {
   for (std::size_t i = 0; i < adapter.extras.size(); ++i) {
     if (adapter.extras[i].kind == Extra::Kind::magnitude && adapter.extras[i].name == module.name) return i;
@@ -63,7 +63,7 @@ void for_each_scaled_block(const Adapter& adapter, const Pair& pair, const Visit
   }
 }
 
-// The module's row that is row `row` of the tensor; nothing if the use does not reach it.
+// Returns the module's row for row `row` of the tensor; nullopt if there is none.
 std::optional<u64> source_row(const RowUse& use, u64 row) {
   if (row < use.first_row) return std::nullopt;
   const u64 at = row - use.first_row;
@@ -110,7 +110,7 @@ Result<TensorMerge::Loaded> TensorMerge::load_step(const Step& step) const {
     for (const Block& block : step.pair->blocks) {
       const Module& module = adapter.modules[block.module];
       const std::optional<std::size_t> magnitude = magnitude_of(adapter, module);
-      // Of DoRA the whole change counts by the wanted scale, not the product alone.
+      // With DoRA, the requested scale applies to the whole change, not to the product.
       scales.push_back(module.scale * (magnitude ? 1 : step.mapped->scale));
       if (!magnitude) continue;
       MU_ASSIGN(loaded.extras[*magnitude], adapter.read(adapter.extras[*magnitude].values));
@@ -217,7 +217,7 @@ void TensorMerge::add_pair(const Step& step, const Loaded& loaded, u64 first, u6
   }
 }
 
-// Latent attention's kv_b_proj, of which one tensor is the transpose of each head.
+// For latent attention's kv_b_proj, from which one tensor takes the transpose of each head.
 void TensorMerge::add_by_element(const Step& step, const Block& block, const Loaded& loaded, u64 first, u64 count,
                                  std::span<float> values) const {
   const Pair& pair = *step.pair;
@@ -239,13 +239,13 @@ void TensorMerge::add_by_element(const Step& step, const Block& block, const Loa
   });
 }
 
-// DoRA: every row of the sum gets the length that the adapter has learned for it.
+// DoRA: scales every row of the sum to the norm that the adapter has learned.
 void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, u64 count,
                              std::span<const float> before, std::span<float> values) const {
   const auto scale = [&](const Block& block, const Module& module, std::size_t magnitude) {
     const std::vector<float>& lengths = loaded.extras.at(magnitude);
     const RowUse& use = step.pair->uses[block.use];
-    // Each row once, whatever number of blocks its module has.
+    // Once per row, however many blocks the module has.
     const u64 rows = step.pair->rows();
     const u64 begin = std::max(first, block.slice * rows);
     for (u64 row = begin; row < std::min(first + count, (block.slice + 1) * rows); ++row) {
@@ -264,7 +264,7 @@ void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, 
   for_each_scaled_block(step.mapped->adapter, *step.pair, scale);
 }
 
-// The rows of the sum, whose elements lie anywhere in the tensor.
+// Measures the module's rows, whose elements may be anywhere in the tensor.
 Status TensorMerge::measure_rows(std::size_t number, std::vector<Loaded>& all) const {
   constexpr u64 values_at_once = u64{1} << 18;
   if (!read_base_) return internal_error("nothing reads the base for DoRA");

@@ -18,7 +18,7 @@ struct State {
   Anchor anchor = Anchor::start;
   u32 set = 0;  // index into Automaton::sets
   u32 next = 0;
-  u32 other = 0;  // of a fork
+  u32 other = 0;  // second successor of a fork
 };
 
 }  // namespace module_patterns
@@ -49,7 +49,7 @@ Chars range(unsigned first, unsigned last) {
   return chars;
 }
 
-// \d, \s and \w of ASCII, and their opposites.
+// The ASCII classes \d, \s and \w, and their complements.
 std::optional<Chars> category(char letter) {
   switch (letter) {
     case 'd': return range('0', '9');
@@ -114,7 +114,7 @@ class Parser {
     const auto times = repetition();
     if (!times) return item;
     const auto [least, most] = *times;
-    const bool is_lazy = take('?');  // matches the same texts
+    const bool is_lazy = take('?');  // affects which match is found, not whether there is one
     const bool is_possessive = !is_lazy && take('+');
     if (item->kind == Node::Kind::anchor || least > most || is_possessive || repetition()) return std::nullopt;
     Node repeat{.kind = Node::Kind::repeat, .least = least, .most = most};
@@ -122,7 +122,7 @@ class Parser {
     return repeat;
   }
 
-  // '*', '+', '?' or '{m,n}'. A brace that begins none of these is itself.
+  // Parses '*', '+', '?' or '{m,n}'. Any other brace is an ordinary character.
   std::optional<std::pair<u32, u32>> repetition() {
     if (take('*')) return std::pair{0U, unlimited};
     if (take('+')) return std::pair{1U, unlimited};
@@ -139,7 +139,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // More than any name has characters is as good as more than that.
+  // Saturates, because names are shorter anyway.
   std::optional<u32> number() {
     std::optional<u32> value;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_) {
@@ -189,7 +189,7 @@ class Parser {
     return take(')') ? std::move(inner) : std::nullopt;
   }
 
-  // Behind a backslash. Returns nullopt for what is no single character.
+  // Parses the character after a backslash. Returns nullopt if it is not a single character.
   std::optional<char> escaped_char() {
     if (at_ == text_.size()) return std::nullopt;
     const char c = text_[at_++];
@@ -221,7 +221,7 @@ class Parser {
 
   struct Member {
     Chars chars;
-    std::optional<char> single;  // none: a category
+    std::optional<char> single;  // nullopt for a class such as \d
   };
   std::optional<Member> class_member() {
     if (at_ == text_.size()) return std::nullopt;
@@ -265,7 +265,7 @@ class Parser {
 
 }  // namespace
 
-/// Thompson's automaton of the key read backwards: most keys then part from most names at the first character.
+/// Thompson's automaton for the reversed key: most keys then fail on most names at the first character.
 struct ModulePattern::Automaton {
   std::vector<module_patterns::State> states = {{}};
   std::vector<module_patterns::Chars> sets;
@@ -291,7 +291,7 @@ class Compiler {
     return static_cast<u32>(automaton_->states.size() - 1);
   }
 
-  // Returns the first state of `node` before `next`.
+  // Adds `node` in front of state `next` and returns its first state.
   u32 add(const Node& node, u32 next) {
     if (is_too_large_) return 0;
     switch (node.kind) {
@@ -301,7 +301,7 @@ class Compiler {
       }
       case Node::Kind::anchor: return put({State::Kind::anchor, node.anchor, 0, next});
       case Node::Kind::sequence: {
-        for (const Node& part : node.parts) next = add(part, next);  // the last part is read first
+        for (const Node& part : node.parts) next = add(part, next);  // in reverse, because names are read backwards
         return next;
       }
       case Node::Kind::either: {
@@ -332,7 +332,7 @@ class Compiler {
     for (u32 i = 0; i < node.least && !is_too_large_; ++i) {
       const u32 before = next;
       next = add(part, next);
-      if (next == before) break;  // it has no states, so one is as good as many
+      if (next == before) break;  // it matches only the empty text, so repeating it has no effect
     }
     return next;
   }
@@ -341,7 +341,7 @@ class Compiler {
   bool is_too_large_ = false;
 };
 
-// The states that wait for a character, each once.
+// A set of states that wait for a character.
 class Waiting {
  public:
   Waiting(const ModulePattern::Automaton& automaton, std::string_view name)
@@ -353,7 +353,7 @@ class Waiting {
     ++round_;
   }
 
-  // Follows what takes no character from `state` on, with name[0, at) still to be read.
+  // Adds `state` and all states reachable from it without reading a character; name[0, at) is still unread.
   u64 add(u32 state, std::size_t at) {
     u64 steps = 0;
     open_.push_back(state);
@@ -384,7 +384,7 @@ class Waiting {
   bool holds(Anchor anchor, std::size_t at) const {
     if (anchor == Anchor::start) return at == 0;
     if (anchor == Anchor::end) return at == name_.size();
-    if (name_.empty()) return false;  // as Python has it until 3.13
+    if (name_.empty()) return false;  // as in Python before 3.14
     const bool is_edge = (at > 0 && is_word(at - 1)) != is_word(at);
     return is_edge == (anchor == Anchor::word_edge);
   }
@@ -412,7 +412,7 @@ bool ModulePattern::names(std::string_view module, u64& budget) const {
   Waiting now(*automaton_, module), next(*automaton_, module);
   u64 steps = automaton_->states.size() / 16 + now.add(automaton_->first, module.size());
   for (std::size_t at = module.size();; --at) {
-    // The key has matched module[at, end): before it the module's path ends, or there is nothing.
+    // The key has matched module[at, end). It must be preceded by a dot or by nothing.
     if (now.is_accepted() && (at == 0 || module[at - 1] == '.')) break;
     if (at == 0 || now.states().empty() || steps >= budget) {
       budget -= std::min(steps, budget);

@@ -1,4 +1,4 @@
-// The keys of PEFT's rank_pattern and alpha_pattern: regular expressions as Python's re module has them.
+// The keys of PEFT's rank_pattern and alpha_pattern: regular expressions as in Python's re module.
 #pragma once
 
 #include <bitset>
@@ -10,16 +10,16 @@
 
 namespace modelutils::adapter {
 
-/// A key K that names the modules NAME for which re.match(r"(.*\.)?(K)$", NAME) matches.
+/// Matches module names NAME for which re.match(r"(.*\.)?(KEY)$", NAME) succeeds.
 class ModulePattern {
  public:
-  /// Understands characters, escapes, classes, '.', groups, alternatives, repetitions and the anchors ^ $ \A \Z \b \B.
-  /// Returns nullopt for a text that is no regular expression, and for back references, look-around, flags, possessive
-  /// repetitions, more than 4096 characters or 16,384 steps after `{m,n}` is written out.
+  /// Supports characters, escapes, classes, '.', groups, alternatives, repetitions and the anchors ^ $ \A \Z \b \B.
+  /// Returns nullopt for invalid expressions, and for back references, look-around, flags, possessive repetitions, more
+  /// than 4096 characters, or more than 16,384 states after expanding `{m,n}`.
   static std::optional<ModulePattern> parse(std::string_view key);
 
-  /// True if the key names `module`, a text of printable ASCII. Takes at most the product of the lengths of both;
-  /// subtracts the steps taken from `budget`, and returns false once it is used up.
+  /// True if the key matches `module`, which must be printable ASCII. Takes at most as many steps as the product of
+  /// both lengths; subtracts them from `budget`, and returns false once it is exhausted.
   bool names(std::string_view module, u64& budget) const;
 
   struct Automaton;

@@ -18,8 +18,8 @@ namespace modelutils::adapter {
 
 namespace {
 
-// A view of single elements as one of rows and one of columns: element (i, j) of the tensor is element
-// (rows[i], columns[j]) of the module's matrix [out, in], which is stored so or transposed.
+// Splits a view of elements into rows and columns: element (i, j) of the tensor is element (rows[i], columns[j]) of the
+// module's matrix [out, in], which may be stored transposed. Returns false if there is no such split.
 bool split_view(RowUse& use, u64 rows, u64 columns, u64 out, u64 in) {
   const auto element = [&](u64 i, u64 j) { return use.view.source_row(i * columns + j); };
   for (const bool is_transposed : {false, true}) {
@@ -51,7 +51,7 @@ class Mapper {
         sizes_(base.sizes),
         for_merging_(for_merging),
         problems_(problems) {
-    // Names are those of the library that trained the adapter, whatever form the base has.
+    // The adapter uses the names of the library that trained it, whatever format the base has.
     sizes_.set("mlx", adapter.origin == Origin::mlx_lm ? 1 : 0);
     sizes_.set("hf", adapter.origin == Origin::peft ? 1 : 0);
     sizes_.set("back", 0);
@@ -71,33 +71,33 @@ class Mapper {
   }
 
  private:
-  // A matrix of the model as the adapter has it: a stack of [out, in].
+  // A matrix of the model in the adapter's layout: a stack of [out, in].
   struct Source {
     std::string_view name;
     u64 out = 0;
     u64 in = 0;
     u64 stack = 1;
-    bool is_pair = false;  // of factors; otherwise the values themselves
+    bool is_pair = false;  // made of factors; otherwise the values are given
 
     bool is_row() const { return out == 1 && stack == 1; }
   };
-  // Where it goes in one tensor.
+  // Its place in one tensor of the base.
   struct Place {
     std::size_t expected = 0;  // index into expected_
     const arch::Tensor* row = nullptr;
     RowUse use;
-    u64 rows = 0;  // of the tensor, that the use fills
+    u64 rows = 0;  // rows of the tensor that the use fills
   };
 
   Status unless_told(Status status) {
     if (status || problems_ == nullptr) return status;
     Finding problem = without_path(status.error(), Scope::model);
-    if (problem.code == "adapter-tied") problem.severity = Severity::warning;  // PEFT itself can apply it
+    if (problem.code == "adapter-tied") problem.severity = Severity::warning;  // because PEFT itself can apply it
     problems_->add(std::move(problem));
     return {};
   }
 
-  // PEFT changes the embedding alone, and the head keeps the base's values; but one tensor is both.
+  // PEFT changes only the embedding and leaves the head unchanged, but a tied model has one tensor for both.
   Status check_tied(std::string_view name, const arch::Tensor& row) const {
     const bool is_embedding = row.name == "token_embd" || row.name == "@token_embd";
     if (!is_embedding || !base_.is_tied || adapter_.ties_head) return {};
@@ -112,7 +112,7 @@ class Mapper {
     return input_error(std::move(code), std::move(message), at_tensor(module), {}, adapter_.path);
   }
 
-  // All tensors that a matrix, vector or bias of the model goes to.
+  // Returns every tensor that a matrix, vector or bias of the model contributes to.
   Result<std::vector<Place>> places(const Source& source, const std::string& canonical, arch::Side side) const {
     const auto match = names_.match(canonical);
     std::vector<Place> all;
@@ -129,7 +129,7 @@ class Mapper {
       const auto parts = std::ranges::count_if(*match->uses, [&](const arch::SourceUse& other) {
         return other.row == use.row && other.alternative == use.alternative;
       });
-      if (parts == 1) done = use.row;  // a later alternative of this row is not taken, another part of this one is
+      if (parts == 1) done = use.row;  // skip later alternatives of this row, but not other parts of this alternative
     }
     return all;
   }
@@ -191,7 +191,7 @@ class Mapper {
     return {};
   }
 
-  // Rows of the tensor that the parts in front of this one give.
+  // The number of the tensor's rows that come from parts before this one; nullopt on overflow.
   std::optional<u64> rows_before(const arch::SourceAlternative& alternative, std::size_t part, u64 layer) const {
     u64 rows = 0;
     for (std::size_t i = 0; i < part; ++i) {
@@ -208,7 +208,7 @@ class Mapper {
     const arch::ExpectedTensor& expected = expected_[expected_number];
     const arch::SourcePart& part = alternative.parts[used.part];
     const u64 layer = match.layer.value_or(0);
-    // A gate of one row is a vector in a GGUF, and a pair adds to it as to a matrix.
+    // In a GGUF, a gate of one row is a vector; a pair can be added to it as to a matrix.
     const bool is_vector = expected.ne.size() == 1 && !(source.is_pair && source.is_row());
     if (!is_vector && part.operation != arch::Operation::none) {
       return fail(source.name, "adapter-pair",
@@ -272,7 +272,7 @@ class Mapper {
   FindingLog* problems_;
   std::vector<arch::ExpectedTensor> expected_;
   std::map<std::string, std::size_t> by_name_;
-  std::map<std::size_t, Pair> pairs_;  // by the number of the expected tensor
+  std::map<std::size_t, Pair> pairs_;  // by index into expected_
   std::map<std::pair<std::string, u64>, u64> ranks_;
 };
 

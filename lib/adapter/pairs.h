@@ -1,4 +1,4 @@
-// The pairs of an adapter as pairs of a GGUF: under its names, rows and columns in its order, experts stacked.
+// Converts an adapter's pairs to those of a GGUF: its names, its row and column order, experts stacked.
 #pragma once
 
 #include <map>
@@ -15,48 +15,49 @@
 
 namespace modelutils::adapter {
 
-/// What is known of the model that an adapter is for.
+/// The model that an adapter is applied to.
 struct Base {
   const arch::Family* family = nullptr;
   arch::Sizes sizes;
-  bool is_tied = false;                      ///< it has no output head of its own
-  std::map<std::string, TensorType> scaled;  ///< tensors with a factor of their values next to them (".scale")
+  bool is_tied = false;                      ///< it has no separate output head
+  std::map<std::string, TensorType> scaled;  ///< tensors with a separate factor for their values (".scale")
 };
 
-/// What one module gives to one slice (expert) of a tensor: product B·A of `rank` columns and rows from `rank_offset`
+/// A module's contribution to one slice (expert) of a tensor: the product B·A, which takes the ranks from `rank_offset`
 /// on.
 struct Block {
   std::size_t module = 0;  ///< index into Adapter::modules
   std::size_t use = 0;     ///< index into Pair::uses
-  u64 slice = 0;           ///< of the tensor
-  u64 source_slice = 0;    ///< of the module's stack
+  u64 slice = 0;           ///< slice of the tensor
+  u64 source_slice = 0;    ///< slice of the module's stack
   u64 rank_offset = 0;
 };
 
-/// How the rows and columns of a module become those of a tensor.
+/// Maps the rows and columns of a module to those of a tensor.
 struct RowUse {
-  arch::RowView view;       ///< its rows (slices × out), or with `by_element` its elements
-  u64 first_row = 0;        ///< of the tensor (slices × rows), where the view begins
-  bool by_element = false;  ///< `rows` and `columns` say what the view does, if it is a product of the two
+  arch::RowView view;       ///< the module's rows (slices × out), or its elements if `by_element`
+  u64 first_row = 0;        ///< row of the tensor (slices × rows) where the view starts
+  bool by_element = false;  ///< the view maps single elements; `rows` and `columns` are equivalent to it if
+                            ///< `is_product`
   bool is_product = true;
-  std::vector<u64> rows;     ///< by_element: the module's row of each of the tensor's
-  std::vector<u64> columns;  ///< and its column
-  float factor = 1;          ///< that the tensor's values have on top
+  std::vector<u64> rows;     ///< by_element: the module's row for each row of the tensor
+  std::vector<u64> columns;  ///< by_element: the module's column for each column of the tensor
+  float factor = 1;          ///< multiplier that the conversion applies to the tensor's values
 };
 
-/// A tensor that an adapter brings whole, in the place of the base's.
+/// A tensor in an adapter that replaces the base's.
 struct Saved {
   std::size_t extra = 0;  ///< index into Adapter::extras
-  std::string name;       ///< of the base's tensor
-  RowUse use;             ///< of rows; of vectors of elements
+  std::string name;       ///< the base tensor's name
+  RowUse use;             ///< of rows; for vectors, of elements
 };
 
-/// One pair of a GGUF.
+/// A pair of factors for one tensor of a GGUF.
 struct Pair {
-  std::string name;     ///< of the base's tensor: "blk.0.attn_q.weight"
-  std::string row;      ///< of the family: "attn_q"
-  std::vector<u64> ne;  ///< of the base's tensor
-  u64 rank = 0;         ///< that holds all blocks of any slice
+  std::string name;     ///< the base tensor's name: "blk.0.attn_q.weight"
+  std::string row;      ///< the family's row: "attn_q"
+  std::vector<u64> ne;  ///< shape of the base's tensor
+  u64 rank = 0;         ///< large enough for the blocks of every slice
   std::vector<RowUse> uses;
   std::vector<Block> blocks;
 
@@ -71,19 +72,19 @@ struct MappedAdapter {
   std::vector<Saved> saved;
 };
 
-/// All pairs. `for_merging`: also those that no pair of a GGUF can say, and what replaces tensors. Errors of
-/// kind input: "adapter-target" (a module that the model does not have), "adapter-pair" (it has, but with other sizes;
-/// experts whose layout cannot be told), "adapter-merge" (only merging can carry it), "adapter-tied"
-/// (PEFT's change of an embedding that is the output head as well). With `problems` those of single
-/// modules go there, and the others are mapped.
+/// Maps all pairs. `for_merging` includes pairs that a GGUF adapter cannot express, and tensors that replace others.
+/// Errors of kind input: "adapter-target" (no such module in the model), "adapter-pair" (other sizes than the module,
+/// or experts in an ambiguous layout), "adapter-merge" (only merging supports it), "adapter-tied" (PEFT's change of an
+/// embedding that is also the output head). If `problems` is given, errors about single modules are added to it, and
+/// the others are mapped.
 Result<MappedAdapter> map_pairs(Adapter& adapter, const Base& base, bool for_merging, FindingLog* problems = nullptr);
 
-/// "adapter-merge" for the first pair that llama.cpp would not apply as merging would, because its tensor has a factor
-/// next to it.
+/// Fails with "adapter-merge" at the first pair that llama.cpp would apply differently from merging, because its tensor
+/// has a separate factor.
 Status check_scaled(const Adapter& adapter, const Base& base, const std::vector<Pair>& pairs);
 
-/// The factors of a pair in float32: `a` [slices, rank, columns], `b` [slices, rows, rank], without scales. `scales`:
-/// one for each block, put into `b`. Errors: reading.
+/// The factors of a pair in float32: `a` [slices, rank, columns], `b` [slices, rows, rank]. `scales` has one factor per
+/// block, which is multiplied into `b`. read_pair() fails only if reading fails.
 struct PairValues {
   std::vector<float> a, b;
 };

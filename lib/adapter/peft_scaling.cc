@@ -12,7 +12,7 @@ namespace modelutils::adapter {
 Result<double> PeftScaling::value(std::string_view field, const Patterns& patterns, std::string_view module,
                                   double otherwise) const {
   if (patterns.empty()) return otherwise;
-  // Python's characters and classes are those of Unicode. Modules are named in Python, nearly always in ASCII.
+  // Python's character classes are Unicode; ours are ASCII. Module names are Python identifiers, nearly always ASCII.
   if (!std::ranges::all_of(module, [](char c) { return c >= ' ' && c < 127; })) {
     return input_error("adapter-config",
                        fmt::format("cannot be applied to '{}', which is not of printable ASCII", module),

@@ -1,4 +1,4 @@
-// The rank that PEFT gives a module, and the factor of its product.
+// Computes the rank and the scale that PEFT gives a module.
 #pragma once
 
 #include <string_view>
@@ -20,11 +20,11 @@ class PeftScaling {
 
   struct Values {
     double rank = 0;
-    double scale = 0;  ///< alpha / rank, with rslora alpha / √rank
+    double scale = 0;  ///< alpha / rank; with rslora, alpha / √rank
   };
-  /// The values for a module, or for a parameter that has a pair of its own ("….experts.down_proj"): of the patterns
-  /// the first that names it, else those for all. Error "adapter-config": a name that is not of printable ASCII, or
-  /// keys and modules too many to be tried. Not from several threads at once.
+  /// Returns the values for a module, or for a parameter with its own pair ("….experts.down_proj"): from the first
+  /// pattern that matches, else the defaults. Fails with "adapter-config" for a name that is not printable ASCII, or if
+  /// there are too many keys and modules to try. Not thread-safe.
   Result<Values> of(std::string_view module) const;
 
  private:
@@ -35,7 +35,7 @@ class PeftScaling {
   double alpha_ = 1;
   bool is_rslora_ = false;
   Patterns ranks_, alphas_;
-  mutable u64 steps_ = u64{1} << 30;  // that trying the keys may still take
+  mutable u64 steps_ = u64{1} << 30;  // remaining steps for matching keys
 };
 
 }  // namespace modelutils::adapter

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::string_view config_name = "adapter_config.json";
 
-// What a tensor of an adapter is for.
+// The purpose of a tensor in an adapter.
 enum class Role : u8 { a, b, magnitude, saved, other };
 
 struct Named {
@@ -40,7 +40,7 @@ struct Ending {
   bool is_embedding = false;
 };
 
-// "MODULE.lora_A.weight", in training checkpoints "MODULE.lora_A.default.weight".
+// Parses "MODULE.lora_A.weight"; training checkpoints have "MODULE.lora_A.default.weight".
 Named peft_name(std::string_view name) {
   constexpr std::string_view prefix = "base_model.model.";
   if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
@@ -79,14 +79,14 @@ Named mlx_name(std::string_view name) {
   return {std::string(name), Role::other};
 }
 
-// The tensors of one module, as they are found.
+// The tensors found for a module, as indices.
 struct Found {
   std::optional<std::size_t> a;
   std::optional<std::size_t> b;
   bool is_embedding = false;
 };
 
-// Of "0.19.1" or "0.20.0.dev0"; nothing for what does not begin with two numbers.
+// For versions such as "0.19.1" or "0.20.0.dev0"; nullopt if the text does not start with two numbers.
 std::optional<bool> is_at_least_0_19_1(std::string_view version) {
   std::array<u32, 3> numbers{};
   for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -290,7 +290,7 @@ class Reader {
     std::swap(factor.row_stride, factor.column_stride);
   }
 
-  // Factors as B [out, r] and A [r, in], whatever they were stored as.
+  // Adds a module with its factors as B [out, r] and A [r, in], converting from the stored layout.
   Status add_module(const std::string& name, const Found& found) {
     if (!found.a || !found.b) {
       return fail("adapter-pair", fmt::format("lacks its lora_{}", found.a ? "B" : "A"), at_tensor(name));
@@ -300,7 +300,7 @@ class Reader {
     MU_ASSIGN(module.a, plain_factor(document().tensors[*found.a]));
     MU_ASSIGN(module.b, plain_factor(document().tensors[*found.b]));
     if (found.is_embedding && is_peft()) {
-      // A [r, vocabulary] and B [width, r] of a table that is looked up, not multiplied with.
+      // A [r, vocabulary] and B [width, r], because the table is looked up, not multiplied.
       std::swap(module.a, module.b);
       transpose(module.a);
       transpose(module.b);
@@ -319,8 +319,8 @@ class Reader {
     return {};
   }
 
-  // DoRA gives every module lengths, and nothing else does. Without them PEFT and mlx-lm begin with those of the base's
-  // rows, and lengths that were not asked for they ignore.
+  // With DoRA, every module must have magnitudes; without it, none may. PEFT and mlx-lm would initialize missing ones
+  // from the base's rows, and ignore superfluous ones.
   Status check_magnitudes() const {
     std::map<std::string_view, const Factor*> lengths;
     for (const Extra& extra : adapter_.extras) {
@@ -360,8 +360,8 @@ class Reader {
     }
     auto values = adapter_.scaling.of(module.name);
     if (!values) return tl::make_unexpected(in_file(std::move(values.error()), folder_.file(config_name)));
-    // The pair of a parameter has the ranks of all experts one after another, and the patterns are about the parameter,
-    // which only the base can tell (resolve_expert_parameters).
+    // A parameter's pair has the ranks of all experts consecutively. Patterns apply to the parameter's name, which only
+    // the base determines (resolve_expert_parameters).
     const double stored = static_cast<double>(module.rank());
     const bool is_stack = module.name.find(".experts") != std::string::npos &&
                           (has_rank_patterns_ || (values->rank > 0 && std::fmod(stored, values->rank) == 0));
@@ -431,7 +431,8 @@ Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::Shard
 }
 
 Result<std::vector<std::byte>> Adapter::read_stored(const Factor& factor) const {
-  const u64 bytes = factor.elements * type_info(factor.type).block_bytes;  // fits: it lies in the file
+  // cannot overflow: the tensor lies within the file
+  const u64 bytes = factor.elements * type_info(factor.type).block_bytes;
   std::vector<std::byte> stored(static_cast<std::size_t>(bytes));
   MU_TRY(source->read_exact(factor.offset, stored));
   return stored;
