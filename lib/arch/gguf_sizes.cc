@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "arch/facts.h"
 #include "arch/mla.h"
 #include "base/counted.h"
-#include "gguf/parse.h"
 
 namespace modelutils::arch {
 
@@ -61,19 +61,19 @@ class Reader {
   }
 
   Status read_key(const Key& key) {
-    const std::string name = index_.arch_key(key.name);
+    MU_ASSIGN(const Fact fact, read_fact(index_, file_, key.name));
+    const std::string& name = fact.name;
     const bool required = key.need == Need::required;
     const u64 limit = largest_size(key.symbol);
     const bool may_be_layers =
         key.type == KeyType::u32_or_layers || key.type == KeyType::u32_where_used || is_pattern(key);
-    if (may_be_layers && index_.array_value(name) != nullptr) return read_layers(key, name, limit);
-    if (key.type == KeyType::u32_of_some && index_.array_value(name) != nullptr) return read_some(key, name, limit);
-    const std::optional<u64> value = index_.unsigned_value(name);
-    if (!value && (required || index_.key(name) != nullptr)) {
-      const bool is_missing = index_.key(name) == nullptr;
-      return unusable(name, is_missing ? std::string(absence(family_, key.name))
-                            : required ? std::string("is not a whole number, but llama.cpp requires one")
-                                       : fmt::format("is not a whole number up to {}", limit));
+    if (may_be_layers && fact.list() != nullptr) return read_layers(key, fact, limit);
+    if (key.type == KeyType::u32_of_some && fact.list() != nullptr) return read_some(key, fact, limit);
+    const std::optional<u64> value = fact.number();
+    if (!value && (required || fact.is_stated())) {
+      return unusable(name, !fact.is_stated() ? std::string(absence(family_, key.name))
+                            : required        ? std::string("is not a whole number, but llama.cpp requires one")
+                                              : fmt::format("is not a whole number up to {}", limit));
     }
     if (!value) return {};
     if (*value > limit || (required && *value == 0)) {
@@ -85,25 +85,25 @@ class Reader {
   }
 
   // The one number of the layers that have any.
-  Status read_some(const Key& key, const std::string& name, u64 limit) {
-    MU_ASSIGN(const std::vector<u64> values, numbers_of_layers(name, limit, sizes_.get(symbol::layers)));
+  Status read_some(const Key& key, const Fact& fact, u64 limit) {
+    MU_ASSIGN(const std::vector<u64> values, numbers_of_layers(fact, limit, sizes_.get(symbol::layers)));
     u64 found = 0;
     for (const u64 value : values) {
       if (found != 0 && value != 0 && value != found) {
-        return unusable(name, fmt::format("contains {} and {}; layers that have it must agree", found, value));
+        return unusable(fact.name, fmt::format("contains {} and {}; layers that have it must agree", found, value));
       }
       found = std::max(found, value);
     }
-    if (found == 0) return unusable(name, "has no layer with a number above 0");
+    if (found == 0) return unusable(fact.name, "has no layer with a number above 0");
     sizes_.set(key.symbol, found);
     return {};
   }
 
-  Status read_layers(const Key& key, const std::string& name, u64 limit) {
+  Status read_layers(const Key& key, const Fact& fact, u64 limit) {
     const u64 layers = sizes_.get(symbol::layers);
     const u64 trunk = is_pattern(key) ? layers - prediction_blocks(layers) : layers;
-    const bool has_trunk = key.type == KeyType::flag_trunk || index_.array_value(name)->count == trunk;
-    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(name, limit, has_trunk ? trunk : layers));
+    const bool has_trunk = key.type == KeyType::flag_trunk || fact.list()->length == trunk;
+    MU_ASSIGN(std::vector<u64> values, numbers_of_layers(fact, limit, has_trunk ? trunk : layers));
     values.resize(static_cast<std::size_t>(layers), 1);
     sizes_.set_layers(key.symbol, std::move(values));
     sizes_.settle(key.symbol);
@@ -116,15 +116,17 @@ class Reader {
     return family_.cache.prediction == PredictionBlocks::unknown || extra >= blocks ? 0 : extra;
   }
 
-  Result<std::vector<u64>> numbers_of_layers(const std::string& name, u64 limit, u64 layers) const {
-    const gguf::ArrayRef& array = *index_.array_value(name);
-    if (gguf::value_size(array.element_type) == 0 || array.count != layers) {
-      return unusable(
-          name, fmt::format("is an array of {}, but needs one number for each of the {} layers", array.count, layers));
+  Result<std::vector<u64>> numbers_of_layers(const Fact& fact, u64 limit, u64 layers) const {
+    const LayerNumbers& list = *fact.list();
+    if (!list.is_numeric || list.length != layers) {
+      return unusable(fact.name, fmt::format("is an array of {}, but needs one number for each of the {} layers",
+                                             list.length, layers));
     }
-    MU_ASSIGN(std::vector<u64> values, gguf::read_numbers<u64>(*file_.source, file_.document, array));
-    for (const u64 value : values) {
-      if (value > limit) return unusable(name, fmt::format("contains {}, at most {} is allowed", value, limit));
+    std::vector<u64> values;
+    for (const i64 value : list.values) {
+      values.push_back(static_cast<u64>(std::max<i64>(value, 0)));
+      if (values.back() <= limit) continue;
+      return unusable(fact.name, fmt::format("contains {}, at most {} is allowed", value, limit));
     }
     return values;
   }

@@ -3,76 +3,74 @@
 #include <algorithm>
 #include <map>
 
+#include "arch/facts.h"
 #include "base/checked_math.h"
 #include "gguf/file_type.h"
 #include "gguf/keys.h"
-#include "gguf/parse.h"
 #include "listing/gguf_companion.h"
 
 namespace modelutils {
 
 namespace {
 
-// The largest models have a few hundred layers.
-constexpr u64 max_layers_read = 4096;
-
 void add(std::optional<u64>& sum, std::optional<u64> more) {
   sum = sum && more ? checked_add(*sum, *more) : std::nullopt;
 }
 
-std::optional<Range> range_value(const gguf::SetFile& file, const gguf::Index& index, const std::string& key) {
-  if (const std::optional<u64> value = index.unsigned_value(key)) return Range{*value, *value};
-  const gguf::ArrayRef* array = index.array_value(key);
-  if (array == nullptr || gguf::value_size(array->element_type) == 0) return std::nullopt;
-  const auto values = gguf::read_numbers<u64>(*file.source, file.document, *array, 0, max_layers_read);
-  if (!values || values->empty()) return std::nullopt;
-  const auto [low, high] = std::minmax_element(values->begin(), values->end());
-  return Range{*low, *high};
+std::optional<Range> range_of(const arch::Fact& fact) {
+  if (const std::optional<u64> value = fact.number()) return Range{*value, *value};
+  const arch::LayerNumbers* list = fact.list();
+  if (list == nullptr || list->values.empty()) return std::nullopt;
+  const auto [low, high] = std::ranges::minmax(list->values);
+  return Range{static_cast<u64>(std::max<i64>(low, 0)), static_cast<u64>(std::max<i64>(high, 0))};
+}
+
+ModelFacts summary_of(const arch::Facts& stated) {
+  ModelFacts summary;
+  summary.architecture = stated.architecture;
+  summary.layers = stated.layers.number();
+  summary.context = stated.context.number();
+  summary.embedding = stated.width.number();
+  summary.head_dim = stated.key_length.number();
+  summary.experts = stated.experts.number();
+  summary.experts_used = stated.experts_used.number();
+  summary.feed_forward = range_of(stated.feed_forward);
+  summary.heads = range_of(stated.heads);
+  summary.heads_kv = range_of(stated.kv_heads);
+  summary.query_rank = stated.query_rank.number();
+  summary.key_value_rank = stated.kv_rank.number();
+  const std::pair<const arch::Fact&, std::string_view> sizes[] = {
+      {stated.ssm_state, "state"}, {stated.ssm_width, "width"}, {stated.ssm_kernel, "convolution"},
+      {stated.delta_head, "head"}, {stated.wkv_head, "head"},   {stated.convolution_length, "convolution"},
+  };
+  for (const auto& [fact, name] : sizes) {
+    if (const u64 size = fact.number().value_or(0); size > 0) summary.recurrent.push_back({name, size});
+  }
+  summary.rope_scaling = stated.rope_scaling.text().value_or("");
+  summary.rope_factor = stated.rope_factor.real();
+  summary.rope_original_context = stated.rope_context.number();
+  summary.vocabulary = stated.tokens ? stated.tokens : stated.vocabulary.number();
+  const bool even = summary.heads && summary.heads->low == summary.heads->high && summary.heads->low > 0;
+  if (!summary.head_dim && even && summary.embedding && *summary.embedding % summary.heads->low == 0) {
+    summary.head_dim = *summary.embedding / summary.heads->low;
+  }
+  summary.cache = memory::cache_summary(stated);
+  return summary;
 }
 
 }  // namespace
 
 ModelFacts summarize_keys(const gguf::SplitSet& set) {
   const gguf::SetFile& file = set.files.front();
-  ModelFacts summary;
   const gguf::Index index(file.document);
-  const auto number = [&](std::string_view suffix) { return index.unsigned_value(index.arch_key(suffix)); };
+  ModelFacts summary = summary_of(arch::read_facts(index, file).value_or(arch::Facts{}));
   const auto text = [&](std::string_view key) { return std::string(index.string_value(key).value_or("")); };
-  summary.architecture = index.architecture();
   summary.name = text("general.name");
   if (const auto code = index.unsigned_value("general.file_type")) summary.mix = gguf::file_type_name(*code);
   summary.tokenizer = text("tokenizer.ggml.model");
   summary.tokenizer_pre = text("tokenizer.ggml.pre");
-  summary.layers = number("block_count");
-  summary.context = number("context_length");
-  summary.embedding = number("embedding_length");
-  summary.head_dim = number("attention.key_length");
-  summary.experts = number("expert_count");
-  summary.experts_used = number("expert_used_count");
-  summary.feed_forward = range_value(file, index, index.arch_key("feed_forward_length"));
-  summary.heads = range_value(file, index, index.arch_key("attention.head_count"));
-  summary.heads_kv = range_value(file, index, index.arch_key("attention.head_count_kv"));
-  summary.query_rank = number("attention.q_lora_rank");
-  summary.key_value_rank = number("attention.kv_lora_rank");
-  constexpr std::pair<std::string_view, std::string_view> sizes[] = {
-      {"ssm.state_size", "state"}, {"ssm.inner_size", "width"}, {"ssm.conv_kernel", "convolution"},
-      {"kda.head_dim", "head"},    {"wkv.head_size", "head"},   {"shortconv.l_cache", "convolution"},
-  };
-  for (const auto& [key, name] : sizes) {
-    if (const std::optional<u64> size = number(key); size.value_or(0) > 0) summary.recurrent.push_back({name, *size});
-  }
-  summary.rope_scaling = text(index.arch_key("rope.scaling.type"));
-  summary.rope_factor = index.float_value(index.arch_key("rope.scaling.factor"));
-  summary.rope_original_context = number("rope.scaling.original_context_length");
-  const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens");
-  summary.vocabulary = tokens != nullptr ? std::optional<u64>(tokens->count) : number("vocab_size");
-  const bool even = summary.heads && summary.heads->low == summary.heads->high && summary.heads->low > 0;
-  if (!summary.head_dim && even && summary.embedding && *summary.embedding % summary.heads->low == 0) {
-    summary.head_dim = *summary.embedding / summary.heads->low;
-  }
   summary.companion = companion_facts(set);
   summary.adapter = adapter_facts(set);
-  summary.cache = memory::cache_summary(set);
   return summary;
 }
 

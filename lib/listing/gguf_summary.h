@@ -6,7 +6,8 @@
 
 namespace modelutils {
 
-/// Returns the facts in the keys. Reads no arrays except per-layer head counts.
+/// Returns the hyper-parameters and the cache that follows from them, name, tokenizer and mix. Of arrays reads only
+/// those with one number per layer.
 ModelFacts summarize_keys(const gguf::SplitSet& set);
 /// The same, with totals over the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);

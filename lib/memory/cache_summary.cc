@@ -5,9 +5,9 @@
 
 namespace modelutils::memory {
 
-std::optional<CacheSummary> cache_summary(const gguf::SplitSet& set) {
+std::optional<CacheSummary> cache_summary(const arch::Facts& stated) {
   constexpr u64 long_context = u64{1} << 20;  // longer than any window
-  const auto hyper = read_hyper_parameters(set, false);
+  const auto hyper = read_hyper_parameters(stated, false);
   if (!hyper || !*hyper || !(*hyper)->facts->has_cache) return std::nullopt;
   RunOptions run;
   run.context = long_context;

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "gguf/split_set.h"
+#include "arch/facts.h"
 
 namespace modelutils::memory {
 
@@ -15,6 +15,6 @@ struct CacheSummary {
   u64 sliding_layers = 0, cached_layers = 0;
   u64 state_bytes = 0;  ///< recurrent state of one sequence
 };
-std::optional<CacheSummary> cache_summary(const gguf::SplitSet& set);
+std::optional<CacheSummary> cache_summary(const arch::Facts& stated);
 
 }  // namespace modelutils::memory

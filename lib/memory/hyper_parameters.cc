@@ -5,8 +5,6 @@
 #include <algorithm>
 
 #include "base/checked_math.h"
-#include "gguf/keys.h"
-#include "memory/key_reader.h"
 #include "memory/layer_rules.h"
 
 namespace modelutils::memory {
@@ -15,10 +13,9 @@ namespace {
 
 class Reader {
  public:
-  Reader(const gguf::Index& index, const gguf::SetFile& file, const arch::CacheFacts& facts)
-      : index_(index), keys_(index, file) {
+  Reader(const arch::Facts& stated, const arch::CacheFacts& facts) : stated_(stated) {
     model_.facts = &facts;
-    model_.architecture = index.architecture();
+    model_.architecture = stated.architecture;
   }
 
   Result<HyperParameters> read(bool needs_context) {
@@ -27,9 +24,9 @@ class Reader {
     MU_TRY(read_heads());
     MU_TRY(read_sizes());
     MU_TRY(add_blocks());
-    MU_TRY(read_windows(keys_, model_));
-    MU_TRY(read_recurrence(keys_, model_));
-    MU_TRY(read_indexer(keys_, model_));
+    MU_TRY(read_windows(stated_, model_));
+    MU_TRY(read_recurrence(stated_, model_));
+    MU_TRY(read_indexer(stated_, model_));
     MU_TRY(read_owners());
     MU_TRY(read_widths());
     return std::move(model_);
@@ -37,21 +34,20 @@ class Reader {
 
  private:
   Status read_blocks() {
-    MU_ASSIGN(model_.blocks, keys_.needed("block_count"));
+    MU_ASSIGN(model_.blocks, needed_number(stated_.layers));
     if (model_.blocks == 0 || model_.blocks > max_blocks) {
-      return keys_.wrong("block_count", fmt::format("is {}, it must be 1 to {}", model_.blocks, max_blocks));
+      return wrong(stated_.layers, fmt::format("is {}, it must be 1 to {}", model_.blocks, max_blocks));
     }
     u64 predicting = 0;
     if (model_.facts->prediction != arch::PredictionBlocks::unknown) {
-      MU_ASSIGN(predicting, keys_.number("nextn_predict_layers", 0));
+      MU_ASSIGN(predicting, number_of(stated_.predicted_layers, 0));
     }
     if (predicting > model_.blocks) {
-      return keys_.wrong("nextn_predict_layers",
-                         fmt::format("is {}, but there are {} blocks", predicting, model_.blocks));
+      return wrong(stated_.predicted_layers, fmt::format("is {}, but there are {} blocks", predicting, model_.blocks));
     }
     model_.trunk = model_.blocks - predicting;
-    MU_ASSIGN(model_.embedding, keys_.needed("embedding_length"));
-    if (model_.embedding == 0) return keys_.wrong("embedding_length", "is 0, it must be at least 1");
+    MU_ASSIGN(model_.embedding, needed_number(stated_.width));
+    if (model_.embedding == 0) return wrong(stated_.width, "is 0, it must be at least 1");
     return {};
   }
 
@@ -59,46 +55,46 @@ class Reader {
     constexpr std::string_view hint = "; --context says for how many tokens to calculate";
     if (!is_needed) {
       // A wrong value is ignored, because it is not needed.
-      if (const auto trained = keys_.find("context_length")) model_.trained_context = *trained;
+      if (const auto trained = find_number(stated_.context)) model_.trained_context = *trained;
       return {};
     }
-    Result<std::optional<u64>> trained = keys_.find("context_length");
+    Result<std::optional<u64>> trained = find_number(stated_.context);
     if (!trained) {
       trained.error().message += hint;
       return tl::make_unexpected(std::move(trained.error()));
     }
-    if (!*trained) return keys_.wrong("context_length", fmt::format("is missing{}", hint));
+    if (!*trained) return wrong(stated_.context, fmt::format("is missing{}", hint));
     constexpr u64 most = u64{1} << 31;
     if (**trained == 0 || **trained > most) {
-      return keys_.wrong("context_length", fmt::format("is {}{}", **trained, hint));
+      return wrong(stated_.context, fmt::format("is {}{}", **trained, hint));
     }
     model_.trained_context = *trained;
     return {};
   }
 
   Status read_heads() {
-    MU_ASSIGN(model_.heads, keys_.layers("attention.head_count", model_.blocks, 0));
+    MU_ASSIGN(model_.heads, layers_of(stated_.heads, model_.blocks, 0));
     const bool has_attention =
         model_.facts->recurrence.layers != arch::Recurrence::Layers::all || model_.facts->recurrence.keeps_keys;
-    if (has_attention && !keys_.has("attention.head_count")) {
-      return keys_.wrong("attention.head_count", "is missing; the memory cannot be calculated without it");
+    if (has_attention && !stated_.heads.is_stated()) {
+      return wrong(stated_.heads, "is missing; the memory cannot be calculated without it");
     }
-    MU_ASSIGN(auto kv_heads, keys_.find_layers("attention.head_count_kv", model_.blocks, model_.blocks));
+    MU_ASSIGN(auto kv_heads, find_layers(stated_.kv_heads, model_.blocks, model_.blocks));
     model_.kv_heads = kv_heads ? std::move(*kv_heads) : model_.heads;
-    MU_ASSIGN(model_.feed_forward, keys_.layers("feed_forward_length", model_.blocks, 0));
+    MU_ASSIGN(model_.feed_forward, layers_of(stated_.feed_forward, model_.blocks, 0));
     return {};
   }
 
   Status read_sizes() {
     if (const u64 heads = model_.heads.front(); heads > 0) {
-      MU_ASSIGN(model_.key_length, keys_.number("attention.key_length", model_.embedding / heads));
-      MU_ASSIGN(model_.value_length, keys_.number("attention.value_length", model_.embedding / heads));
+      MU_ASSIGN(model_.key_length, number_of(stated_.key_length, model_.embedding / heads));
+      MU_ASSIGN(model_.value_length, number_of(stated_.value_length, model_.embedding / heads));
     }
-    MU_ASSIGN(model_.key_length_sliding, keys_.number("attention.key_length_swa", model_.key_length));
-    MU_ASSIGN(model_.value_length_sliding, keys_.number("attention.value_length_swa", model_.value_length));
+    MU_ASSIGN(model_.key_length_sliding, number_of(stated_.key_length_sliding, model_.key_length));
+    MU_ASSIGN(model_.value_length_sliding, number_of(stated_.value_length_sliding, model_.value_length));
     if (!model_.facts->is_latent) return {};
-    MU_ASSIGN(model_.key_length_latent, keys_.number("attention.key_length_mla", 0));
-    MU_ASSIGN(const u64 value_length_latent, keys_.number("attention.value_length_mla", 0));
+    MU_ASSIGN(model_.key_length_latent, number_of(stated_.key_length_latent, 0));
+    MU_ASSIGN(const u64 value_length_latent, number_of(stated_.value_length_latent, 0));
     model_.is_latent = model_.key_length_latent > 0 && value_length_latent > 0;
     return {};
   }
@@ -106,10 +102,10 @@ class Reader {
   // Adds the blocks that the runtime creates in addition to those in the file.
   Status add_blocks() {
     if (model_.facts->has_loops) {
-      MU_ASSIGN(const u64 loops, keys_.number("num_loops", 1));
+      MU_ASSIGN(const u64 loops, number_of(stated_.loops, 1));
       if (loops == 0 || loops > max_blocks / model_.blocks) {
-        return keys_.wrong("num_loops", fmt::format("is {}, with {} blocks it must be 1 to {}", loops, model_.blocks,
-                                                    max_blocks / model_.blocks));
+        return wrong(stated_.loops, fmt::format("is {}, with {} blocks it must be 1 to {}", loops, model_.blocks,
+                                                max_blocks / model_.blocks));
       }
       for (std::vector<u64>* numbers : {&model_.heads, &model_.kv_heads, &model_.feed_forward}) {
         const std::vector<u64> once = *numbers;
@@ -131,46 +127,42 @@ class Reader {
   Status read_owners() {
     model_.own_layers = model_.facts->cached_layers != 0 ? model_.facts->cached_layers : model_.blocks;
     if (!model_.facts->shares_last_layers) return {};
-    constexpr std::string_view key = "attention.shared_kv_layers";
-    MU_ASSIGN(const u64 shared, keys_.number(key, 0));
+    MU_ASSIGN(const u64 shared, number_of(stated_.shared_kv_layers, 0));
     if (shared > model_.blocks)
-      return keys_.wrong(key, fmt::format("is {}, but there are {} blocks", shared, model_.blocks));
+      return wrong(stated_.shared_kv_layers, fmt::format("is {}, but there are {} blocks", shared, model_.blocks));
     model_.own_layers = model_.blocks - shared;
     return {};
   }
 
   Status read_widths() {
-    const auto most = [&](std::string_view key) -> Result<u64> {
-      MU_ASSIGN(const std::vector<u64> values, keys_.layers(key, model_.blocks, 0));
+    const auto most = [&](const arch::Fact& fact) -> Result<u64> {
+      MU_ASSIGN(const std::vector<u64> values, layers_of(fact, model_.blocks, 0));
       return *std::ranges::max_element(values);
     };
-    MU_ASSIGN(model_.experts, keys_.number("expert_count", 0));
-    MU_ASSIGN(model_.experts_used, most("expert_used_count"));
-    MU_ASSIGN(model_.expert_width, most("expert_feed_forward_length"));
-    MU_ASSIGN(const u64 shared_experts, keys_.number("expert_shared_count", 0));
-    MU_ASSIGN(model_.shared_width, keys_.number("expert_shared_feed_forward_length", 0));
+    MU_ASSIGN(model_.experts, number_of(stated_.experts, 0));
+    MU_ASSIGN(model_.experts_used, most(stated_.experts_used));
+    MU_ASSIGN(model_.expert_width, most(stated_.expert_width));
+    MU_ASSIGN(const u64 shared_experts, number_of(stated_.shared_experts, 0));
+    MU_ASSIGN(model_.shared_width, number_of(stated_.shared_expert_width, 0));
     model_.shared_width = std::max(model_.shared_width, model_.expert_width * shared_experts);  // both factors have at
                                                                                                 // most 32 bits
     model_.layer_input = model_.facts->layer_input_width;
     if (model_.facts->layer_input_has_key) {
-      MU_ASSIGN(model_.layer_input, keys_.number("embedding_length_per_layer_input", 0));
+      MU_ASSIGN(model_.layer_input, number_of(stated_.layer_input_width, 0));
     }
     return read_vocabulary();
   }
 
   Status read_vocabulary() {
-    if (const gguf::ArrayRef* tokens = index_.array_value("tokenizer.ggml.tokens")) {
-      model_.vocabulary = tokens->count;
+    if (stated_.tokens) {
+      model_.vocabulary = *stated_.tokens;
       return {};
     }
-    const gguf::TensorInfo* embedding = index_.tensor("token_embd.weight");
-    const bool has_rows = embedding != nullptr && embedding->ne.size() == 2;
-    MU_ASSIGN(model_.vocabulary, keys_.number("vocab_size", has_rows ? embedding->ne[1] : 0));
+    MU_ASSIGN(model_.vocabulary, number_of(stated_.vocabulary, stated_.embedding_rows.value_or(0)));
     return {};
   }
 
-  const gguf::Index& index_;
-  KeyReader keys_;
+  const arch::Facts& stated_;
   HyperParameters model_;
 };
 
@@ -184,17 +176,20 @@ u64 HyperParameters::v_elements(std::size_t layer) const {
   return (slides[layer] ? value_length_sliding : value_length) * kv_heads[layer];
 }
 
-Result<std::optional<HyperParameters>> read_hyper_parameters(const gguf::SplitSet& set, bool needs_context) {
-  const gguf::SetFile& file = set.files.front();
-  const gguf::Index index(file.document);
-  if (index.architecture().empty()) {
+Result<std::optional<HyperParameters>> read_hyper_parameters(const arch::Facts& stated, bool needs_context) {
+  if (stated.architecture.empty()) {
     return input_error("fit-key", "is missing; nothing is known of the model without it",
                        at_key("general.architecture"));
   }
-  const arch::CacheFacts* facts = arch::find_cache_facts(index.architecture());
+  const arch::CacheFacts* facts = arch::find_cache_facts(stated.architecture);
   if (facts == nullptr) return std::nullopt;
-  MU_ASSIGN(HyperParameters model, Reader(index, file, *facts).read(needs_context));
+  MU_ASSIGN(HyperParameters model, Reader(stated, *facts).read(needs_context));
   return model;
+}
+
+Result<std::optional<HyperParameters>> read_hyper_parameters(const gguf::SplitSet& set, bool needs_context) {
+  MU_ASSIGN(const arch::Facts stated, arch::read_facts(set));
+  return read_hyper_parameters(stated, needs_context);
 }
 
 }  // namespace modelutils::memory

@@ -1,4 +1,4 @@
-// The hyper-parameters that determine a model's memory, read from its keys, with the runtime's defaults for optional
+// The hyper-parameters that determine a model's memory: what the model states, with the runtime's defaults for optional
 // keys (docs/memory.md, "Rules").
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arch/cache_facts.h"
+#include "arch/facts.h"
 #include "base/error.h"
 #include "gguf/split_set.h"
 
@@ -48,8 +49,10 @@ struct HyperParameters {
   u64 v_elements(std::size_t layer) const;
 };
 
-/// Reads the keys of a model. Returns nullopt if its architecture is unknown. `needs_context`: context_length is
-/// required, because it determines the context. Errors: "fit-key" and "fit-layers" (see KeyReader); read errors.
+/// Returns nullopt if the architecture is unknown. `needs_context`: context_length is required, because it determines
+/// the context. Errors: "fit-key" and "fit-layers" (memory/fact_values.h).
+Result<std::optional<HyperParameters>> read_hyper_parameters(const arch::Facts& stated, bool needs_context);
+/// The same for the keys of a file. Errors: read errors, too.
 Result<std::optional<HyperParameters>> read_hyper_parameters(const gguf::SplitSet& set, bool needs_context);
 
 }  // namespace modelutils::memory

@@ -14,16 +14,13 @@ using Rule = arch::Windows::Rule;
 using Layers = arch::Recurrence::Layers;
 using State = arch::Recurrence::State;
 
-constexpr std::string_view window_key = "attention.sliding_window";
-constexpr std::string_view pattern_key = "attention.sliding_window_pattern";
-
 // Reads the window in tokens and sets has_windows.
-Status read_width(const KeyReader& keys, const arch::Windows& rule, HyperParameters& model) {
+Status read_width(const arch::Facts& stated, const arch::Windows& rule, HyperParameters& model) {
   const bool is_needed = rule.always && rule.missing == 0;
   if (is_needed) {
-    MU_ASSIGN(model.window, keys.needed(window_key, ", but llama.cpp requires it for this architecture"));
+    MU_ASSIGN(model.window, needed_number(stated.window, ", but llama.cpp requires it for this architecture"));
   } else {
-    MU_ASSIGN(model.window, keys.number(window_key, rule.missing));
+    MU_ASSIGN(model.window, number_of(stated.window, rule.missing));
   }
   model.has_windows = rule.always || model.window > 0;
   if (model.has_windows && rule.fixed > 0) model.window = rule.fixed;
@@ -38,9 +35,9 @@ void set_period(const arch::Windows& rule, u64 period, HyperParameters& model) {
   }
 }
 
-Status set_list(const KeyReader& keys, HyperParameters& model) {
-  MU_ASSIGN(const auto list, keys.find_layers(pattern_key, model.blocks, model.trunk));
-  if (!list) return keys.wrong(pattern_key, "is missing; it says which layers have a sliding window");
+Status set_list(const arch::Facts& stated, HyperParameters& model) {
+  MU_ASSIGN(const auto list, find_layers(stated.window_pattern, model.blocks, model.trunk));
+  if (!list) return wrong(stated.window_pattern, "is missing; it says which layers have a sliding window");
   std::transform(list->begin(), list->end(), model.slides.begin(), [](u64 flag) { return flag != 0; });
   return {};
 }
@@ -52,11 +49,11 @@ Amount convolution(u64 kernel, u64 inner, u64 groups, u64 state) {
 
 }  // namespace
 
-Status read_windows(const KeyReader& keys, HyperParameters& model) {
+Status read_windows(const arch::Facts& stated, HyperParameters& model) {
   const arch::Windows& rule = model.facts->windows;
   model.slides.assign(static_cast<std::size_t>(model.blocks), false);
   if (rule.rule == Rule::none || (rule.only_with_layers != 0 && rule.only_with_layers != model.trunk)) return {};
-  MU_TRY(read_width(keys, rule, model));
+  MU_TRY(read_width(stated, rule, model));
   if (!model.has_windows) return {};
   switch (rule.rule) {
     case Rule::none: break;
@@ -65,22 +62,22 @@ Status read_windows(const KeyReader& keys, HyperParameters& model) {
       std::transform(model.kv_heads.begin(), model.kv_heads.end(), model.slides.begin(),
                      [](u64 heads) { return heads > 0; });
       break;
-    case Rule::list: return set_list(keys, model);
+    case Rule::list: return set_list(stated, model);
     case Rule::number_or_list:
-      if (keys.has_array(pattern_key)) return set_list(keys, model);
+      if (stated.window_pattern.list() != nullptr) return set_list(stated, model);
       {
         const std::string_view why = "; it says which layers have a sliding window";
-        MU_ASSIGN(const u64 period,
-                  rule.period > 0 ? keys.number(pattern_key, rule.period) : keys.needed(pattern_key, why));
+        MU_ASSIGN(const u64 period, rule.period > 0 ? number_of(stated.window_pattern, rule.period)
+                                                    : needed_number(stated.window_pattern, why));
         set_period(rule, period, model);
       }
       break;
     case Rule::period:
       // Measured cache sizes ignore flags here (docs/memory.md).
-      if (keys.has_array(pattern_key)) {
+      if (stated.window_pattern.list() != nullptr) {
         set_period(rule, rule.period, model);
       } else {
-        MU_ASSIGN(const u64 period, keys.number(pattern_key, rule.period));
+        MU_ASSIGN(const u64 period, number_of(stated.window_pattern, rule.period));
         set_period(rule, period, model);
       }
       break;
@@ -90,7 +87,7 @@ Status read_windows(const KeyReader& keys, HyperParameters& model) {
 
 namespace {
 
-Status mark_recurrent_layers(const KeyReader& keys, HyperParameters& model) {
+Status mark_recurrent_layers(const arch::Facts& stated, HyperParameters& model) {
   const arch::Recurrence& rule = model.facts->recurrence;
   const auto mark = [&](auto&& is_recurrent) {
     for (std::size_t i = 0; i < model.trunk; ++i) model.is_recurrent[i] = is_recurrent(i);
@@ -103,9 +100,9 @@ Status mark_recurrent_layers(const KeyReader& keys, HyperParameters& model) {
       mark([&](std::size_t i) { return model.kv_heads[i] == 0 && model.feed_forward[i] == 0; });
       break;
     case Layers::listed: {
-      MU_ASSIGN(const auto list, keys.find_layers("attention.recurrent_layers", model.blocks, model.blocks));
-      MU_ASSIGN(const u64 interval, keys.number("full_attention_interval", rule.interval));
-      if (!list && interval == 0) return keys.wrong("full_attention_interval", "is 0, it must be at least 1");
+      MU_ASSIGN(const auto list, find_layers(stated.recurrent_layers, model.blocks, model.blocks));
+      MU_ASSIGN(const u64 interval, number_of(stated.attention_every, rule.interval));
+      if (!list && interval == 0) return wrong(stated.attention_every, "is 0, it must be at least 1");
       mark([&](std::size_t i) { return list ? (*list)[i] != 0 : (i + 1) % interval != 0; });
       break;
     }
@@ -114,34 +111,34 @@ Status mark_recurrent_layers(const KeyReader& keys, HyperParameters& model) {
 }
 
 // Returns the sizes R (rolling state) and Z (recurrent state) of docs/memory.md.
-Result<std::pair<Amount, Amount>> state_sizes(const KeyReader& keys, const HyperParameters& model) {
+Result<std::pair<Amount, Amount>> state_sizes(const arch::Facts& stated, const HyperParameters& model) {
   const Amount heads = model.heads.front();
   switch (model.facts->recurrence.state) {
     case State::none: break;
     case State::convolution:
     case State::ungrouped_convolution: {
-      MU_ASSIGN(const u64 kernel, keys.needed("ssm.conv_kernel"));
-      MU_ASSIGN(const u64 inner, keys.needed("ssm.inner_size"));
-      MU_ASSIGN(const u64 state, keys.needed("ssm.state_size"));
+      MU_ASSIGN(const u64 kernel, needed_number(stated.ssm_kernel));
+      MU_ASSIGN(const u64 inner, needed_number(stated.ssm_width));
+      MU_ASSIGN(const u64 state, needed_number(stated.ssm_state));
       u64 groups = 0;
       if (model.facts->recurrence.state == State::convolution) {
-        MU_ASSIGN(groups, keys.number("ssm.group_count", 0));
+        MU_ASSIGN(groups, number_of(stated.ssm_groups, 0));
       }
       return std::pair(convolution(kernel, inner, groups, state), Amount(state) * inner);
     }
     case State::token_shift: {
-      MU_ASSIGN(const u64 shifts, keys.number("token_shift_count", 2));
-      MU_ASSIGN(const u64 head, keys.needed("wkv.head_size"));
+      MU_ASSIGN(const u64 shifts, number_of(stated.token_shifts, 2));
+      MU_ASSIGN(const u64 head, needed_number(stated.wkv_head));
       return std::pair(Amount(shifts) * model.embedding, Amount(model.embedding) * head);
     }
     case State::short_convolution: {
-      MU_ASSIGN(const u64 cached, keys.needed("shortconv.l_cache"));
-      if (cached == 0) return keys.wrong("shortconv.l_cache", "is 0, it must be at least 1");
+      MU_ASSIGN(const u64 cached, needed_number(stated.convolution_length));
+      if (cached == 0) return wrong(stated.convolution_length, "is 0, it must be at least 1");
       return std::pair(Amount(model.embedding) * (cached - 1), Amount(0));
     }
     case State::delta: {
-      MU_ASSIGN(const u64 head, keys.needed("kda.head_dim"));
-      MU_ASSIGN(const u64 kernel, keys.number("ssm.conv_kernel", 0));
+      MU_ASSIGN(const u64 head, needed_number(stated.delta_head));
+      MU_ASSIGN(const u64 kernel, number_of(stated.ssm_kernel, 0));
       return std::pair(Amount(3) * (kernel > 0 ? kernel - 1 : 3) * heads * head, Amount(head) * head * heads);
     }
     case State::linear_attention: return std::pair(Amount(0), Amount(model.key_length) * model.key_length * heads);
@@ -150,11 +147,11 @@ Result<std::pair<Amount, Amount>> state_sizes(const KeyReader& keys, const Hyper
 }
 
 // Width of the widest vector that a recurrent layer computes.
-Result<u64> width_of_state(const KeyReader& keys, const HyperParameters& model) {
-  MU_ASSIGN(const u64 inner, keys.number("ssm.inner_size", 0));
-  MU_ASSIGN(const u64 groups, keys.number("ssm.group_count", 0));
-  MU_ASSIGN(const u64 state, keys.number("ssm.state_size", 0));
-  MU_ASSIGN(const u64 head, keys.number("kda.head_dim", 0));
+Result<u64> width_of_state(const arch::Facts& stated, const HyperParameters& model) {
+  MU_ASSIGN(const u64 inner, number_of(stated.ssm_width, 0));
+  MU_ASSIGN(const u64 groups, number_of(stated.ssm_groups, 0));
+  MU_ASSIGN(const u64 state, number_of(stated.ssm_state, 0));
+  MU_ASSIGN(const u64 head, number_of(stated.delta_head, 0));
   const u64 heads = *std::ranges::max_element(model.heads);
   const Amount width = max(max(Amount(inner) + Amount(2) * groups * state, Amount(3) * heads * head), model.embedding);
   if (width.value()) return *width.value();
@@ -163,11 +160,11 @@ Result<u64> width_of_state(const KeyReader& keys, const HyperParameters& model) 
 
 }  // namespace
 
-Status read_recurrence(const KeyReader& keys, HyperParameters& model) {
+Status read_recurrence(const arch::Facts& stated, HyperParameters& model) {
   model.is_recurrent.assign(static_cast<std::size_t>(model.blocks), false);
-  MU_TRY(mark_recurrent_layers(keys, model));
+  MU_TRY(mark_recurrent_layers(stated, model));
   if (std::ranges::none_of(model.is_recurrent, [](bool is) { return is; })) return {};
-  MU_ASSIGN(const auto sizes, state_sizes(keys, model));
+  MU_ASSIGN(const auto sizes, state_sizes(stated, model));
   const std::optional<u64> rolling = sizes.first.value();
   const std::optional<u64> state = sizes.second.value();
   if (!rolling || !state) {
@@ -176,17 +173,17 @@ Status read_recurrence(const KeyReader& keys, HyperParameters& model) {
   }
   model.rolling = *rolling;
   model.state = *state;
-  MU_ASSIGN(model.state_width, width_of_state(keys, model));
+  MU_ASSIGN(model.state_width, width_of_state(stated, model));
   return {};
 }
 
-Status read_indexer(const KeyReader& keys, HyperParameters& model) {
+Status read_indexer(const arch::Facts& stated, HyperParameters& model) {
   const arch::Indexer rule = model.facts->indexer;
   model.has_indexer.assign(static_cast<std::size_t>(model.blocks), false);
   model.compression.assign(static_cast<std::size_t>(model.blocks), 0);
   if (rule == arch::Indexer::none) return {};
-  MU_ASSIGN(model.indexer_key, keys.needed("attention.indexer.key_length"));
-  MU_ASSIGN(model.indexer_heads, keys.number("attention.indexer.head_count", 0));
+  MU_ASSIGN(model.indexer_key, needed_number(stated.indexer_key_length));
+  MU_ASSIGN(model.indexer_heads, number_of(stated.indexer_heads, 0));
   const auto mark = [&](auto&& has_indexer) {
     for (std::size_t i = 0; i < model.trunk; ++i) model.has_indexer[i] = has_indexer(i);
   };
@@ -195,7 +192,7 @@ Status read_indexer(const KeyReader& keys, HyperParameters& model) {
     case arch::Indexer::every_layer: mark([](std::size_t) { return true; }); break;
     case arch::Indexer::with_keys: mark([&](std::size_t i) { return !model.is_recurrent[i]; }); break;
     case arch::Indexer::behind_dense: {
-      MU_ASSIGN(const u64 dense, keys.number("leading_dense_block_count", 0));
+      MU_ASSIGN(const u64 dense, number_of(stated.leading_dense_layers, 0));
       mark([&](std::size_t i) { return i >= dense; });
       break;
     }
@@ -203,19 +200,19 @@ Status read_indexer(const KeyReader& keys, HyperParameters& model) {
       // In files without the key, models with a context of a million tokens share each indexer among four layers; other
       // models have one per layer.
       constexpr u64 long_context = 1048576;
-      MU_ASSIGN(const auto types, keys.find_layers("attention.indexer.types", model.trunk, model.blocks));
+      MU_ASSIGN(const auto types, find_layers(stated.indexer_types, model.trunk, model.blocks));
       u64 context = 0;
       if (!types) {
-        MU_ASSIGN(context, keys.needed("context_length"));
+        MU_ASSIGN(context, needed_number(stated.context));
       }
       mark([&](std::size_t i) { return types ? (*types)[i] != 0 : context < long_context || i < 2 || i % 4 == 2; });
       break;
     }
     case arch::Indexer::compressed: {
-      MU_ASSIGN(const auto ratios, keys.find_layers("attention.compress_ratios", model.blocks, model.blocks));
-      if (!ratios) return keys.wrong("attention.compress_ratios", "is missing; it says what each layer keeps");
+      MU_ASSIGN(const auto ratios, find_layers(stated.compress_ratios, model.blocks, model.blocks));
+      if (!ratios) return wrong(stated.compress_ratios, "is missing; it says what each layer keeps");
       model.compression = *ratios;
-      MU_ASSIGN(model.hyper_connections, keys.number("hyper_connection.count", 0));
+      MU_ASSIGN(model.hyper_connections, number_of(stated.hyper_connections, 0));
       break;
     }
   }

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <optional>
 
-#include "memory/key_reader.h"
+#include "memory/fact_values.h"
 
 namespace modelutils::memory {
 

@@ -33,7 +33,7 @@ class Texts {
     out_.begin_array();
     out_.string("LlamaForCausalLM");  // for every model: the engine goes by model_type
     out_.end_array();
-    out_.member("model_type", mapping_.hyper.architecture);
+    out_.member("model_type", mapping_.hyper.stated.architecture);
     out_.member("num_hidden_layers", header_.num_layers);
     out_.member("hidden_size", header_.embed_dim);
     out_.member("intermediate_size", header_.intermediate);
@@ -60,7 +60,7 @@ class Texts {
   std::string manifest() {
     out_.begin_object();
     out_.member("version", u64{5});
-    out_.member("model", mapping_.hyper.architecture);
+    out_.member("model", mapping_.hyper.stated.architecture);
     write_layout();
     write_engine_config();
     out_.key("template");
@@ -114,7 +114,7 @@ class Texts {
     const BumpHyperParameters& hyper = mapping_.hyper;
     out_.key("config");
     out_.begin_object();
-    out_.member("model", hyper.architecture);
+    out_.member("model", hyper.stated.architecture);
     out_.member("embed_dim", header_.embed_dim);
     out_.member("attn_out_dim", header_.num_heads * header_.head_dim);
     out_.member("num_layers", header_.num_layers);
@@ -128,9 +128,7 @@ class Texts {
     const RopeScalingKeys& scaling = mapping_.scaling;
     out_.member("rope_scaling_type", scaling.type.empty() ? std::string_view("none") : scaling.type);
     decimal("rope_scaling_factor", scaling.type.empty() ? 1 : static_cast<float>(scaling.factor.value_or(1)));
-    out_.member(
-        "rope_original_context_length",
-        index_.unsigned_value(index_.arch_key("rope.scaling.original_context_length")).value_or(header_.context_len));
+    out_.member("rope_original_context_length", hyper.stated.rope_context.number().value_or(header_.context_len));
     decimal("rope_beta_fast", 0);
     decimal("rope_beta_slow", 0);
     decimal("rope_attn_factor", 1);

@@ -74,6 +74,7 @@ class Mapper {
       : set_(set), request_(request), index_(set.files.front().document) {}
 
   Result<Bump5Mapping> map() {
+    MU_ASSIGN(arch::Facts stated, arch::read_facts(index_, set_.files.front()));
     mapping_.family = arch::find_gguf_family(index_.architecture(), false);
     if (mapping_.family == nullptr || mapping_.family->engine.rope_layout.empty()) {
       mapping_.family = nullptr;
@@ -81,12 +82,12 @@ class Mapper {
           "gguf2bump-architecture", "general.architecture",
           fmt::format("is '{}', which C-Kernel-Engine computes no dense text model of; BUMPWGT5 is written for {}",
                       index_.architecture(), written_architectures()));
-      mapping_.hyper.architecture = index_.architecture();
+      mapping_.hyper.stated = std::move(stated);
       return std::move(mapping_);
     }
     source_.emplace(set_, request_, mapping_.refusals);
-    MU_ASSIGN(std::optional<BumpHyperParameters> hyper,
-              read_bump_hyper_parameters(set_, index_, request_, mapping_.refusals));
+    std::optional<BumpHyperParameters> hyper =
+        read_bump_hyper_parameters(std::move(stated), request_, mapping_.refusals);
     if (hyper) {
       mapping_.hyper = std::move(*hyper);
       MU_TRY(map_model());
@@ -141,28 +142,28 @@ class Mapper {
   void check_numbers() {
     const BumpHyperParameters& hyper = mapping_.hyper;
     if (!hyper.rms_eps || !std::isfinite(*hyper.rms_eps)) {
-      refuse_key("gguf2bump-key", index_.arch_key("attention.layer_norm_rms_epsilon"),
+      refuse_key("gguf2bump-key", hyper.stated.norm_epsilon.name,
                  "is missing or not a finite number, but the engine needs it");
     }
     if (!std::isfinite(hyper.rope_theta)) {
-      refuse_key("gguf2bump-key", index_.arch_key("rope.freq_base"), "is not a finite number");
+      refuse_key("gguf2bump-key", hyper.stated.rope_base.name, "is not a finite number");
     }
     if (hyper.rope_dimensions > hyper.dimensions.head_dim || hyper.rope_dimensions % 2 != 0) {
-      refuse_key("gguf2bump-key", index_.arch_key("rope.dimension_count"),
+      refuse_key("gguf2bump-key", hyper.stated.rotated.name,
                  fmt::format("is {}, it must be even and at most {}, the length of a head", hyper.rope_dimensions,
                              hyper.dimensions.head_dim));
     }
-    mapping_.scaling = rope_scaling_keys(index_);
+    mapping_.scaling = rope_scaling_keys(hyper.stated);
     const RopeScalingKeys& scaling = mapping_.scaling;
     const bool is_linear = scaling.type == "linear" && scaling.factor && std::isfinite(*scaling.factor);
     if (!scaling.type.empty() && (!is_linear || mapping_.family->engine.is_gemma)) {
       refuse_key(
-          "gguf2bump-rope-scaling", index_.arch_key("rope.scaling.type"),
+          "gguf2bump-rope-scaling", hyper.stated.rope_scaling.name,
           fmt::format("is '{}'{}, but C-Kernel-Engine computes {} for {}", scaling.type,
                       scaling.type == "linear" && !is_linear ? " without a factor" : "",
                       mapping_.family->engine.is_gemma ? "no scaling" : "only none and linear", mapping_.family->gguf));
     }
-    mapping_.sliding_window = index_.unsigned_value(index_.arch_key("attention.sliding_window")).value_or(0);
+    mapping_.sliding_window = hyper.stated.window.number().value_or(0);
   }
 
   void map_entries() {

@@ -31,25 +31,25 @@ void write_llama3(json::Writer& out, const Llama3Rope& rope) {
   out.end_object();
 }
 
-void write_key_scaling(json::Writer& out, const gguf::Index& index, const RopeScalingKeys& scaling) {
+void write_key_scaling(json::Writer& out, const arch::Facts& stated, const RopeScalingKeys& scaling) {
   out.begin_object();
   out.member("rope_type", scaling.type);
   out.member("type", scaling.type);  // the older name, which some readers require
-  const auto number = [&](std::string_view name, std::string_view suffix) {
-    if (const std::optional<double> value = index.float_value(index.arch_key(suffix))) {
+  const auto number = [&](std::string_view name, const arch::Fact& fact) {
+    if (const std::optional<double> value = fact.real()) {
       out.key(name);
       out.decimal(static_cast<float>(*value));
     }
   };
   out.key("factor");
   out.decimal(static_cast<float>(scaling.factor.value_or(1)));
-  if (const auto original = index.unsigned_value(index.arch_key("rope.scaling.original_context_length"))) {
+  if (const auto original = stated.rope_context.number()) {
     out.member("original_max_position_embeddings", *original);
   }
-  number("attention_factor", "rope.scaling.yarn_attn_factor");
-  number("extrapolation_factor", "rope.scaling.yarn_ext_factor");
-  number("beta_fast", "rope.scaling.yarn_beta_fast");
-  number("beta_slow", "rope.scaling.yarn_beta_slow");
+  number("attention_factor", stated.yarn_attention_factor);
+  number("extrapolation_factor", stated.yarn_extrapolation_factor);
+  number("beta_fast", stated.yarn_beta_fast);
+  number("beta_slow", stated.yarn_beta_slow);
   out.end_object();
 }
 
@@ -89,26 +89,26 @@ Result<std::optional<Llama3Rope>> read_rope_freqs(const gguf::SplitSet& set, con
   return find_llama3_rope(static_cast<double>(mapping.hyper.rope_theta), freqs);
 }
 
-void check_bump_config(const gguf::Index& index, const BumpMapping& mapping, Refusals& refusals) {
+void check_bump_config(const BumpMapping& mapping, Refusals& refusals) {
   const BumpHyperParameters& hyper = mapping.hyper;
-  if (!hf_identity_of(hyper.architecture, mapping.has_experts)) {
+  if (!hf_identity_of(hyper.stated.architecture, mapping.has_experts)) {
     refusals.add("gguf2bump-architecture", "key", "general.architecture",
                  fmt::format("is '{}', which has no name in config.json; --no-config writes only the weights",
-                             hyper.architecture));
+                             hyper.stated.architecture));
   }
   if (!hyper.rms_eps || !std::isfinite(*hyper.rms_eps)) {
-    refusals.add("gguf2bump-key", "key", index.arch_key("attention.layer_norm_rms_epsilon"),
+    refusals.add("gguf2bump-key", "key", hyper.stated.norm_epsilon.name,
                  "is missing or not a finite number, but config.json needs it; --no-config writes only the weights");
   }
   if (!std::isfinite(hyper.rope_theta)) {
-    refusals.add("gguf2bump-key", "key", index.arch_key("rope.freq_base"), "is not a finite number");
+    refusals.add("gguf2bump-key", "key", hyper.stated.rope_base.name, "is not a finite number");
   }
-  const RopeScalingKeys scaling = rope_scaling_keys(index);
+  const RopeScalingKeys scaling = rope_scaling_keys(hyper.stated);
   const bool is_known = scaling.type.empty() || scaling.type == "linear" || scaling.type == "yarn";
   const bool has_factor = scaling.type.empty() || (scaling.factor && std::isfinite(*scaling.factor));
   if (!is_known || !has_factor || (!scaling.type.empty() && mapping.rope_freqs)) {
     refusals.add(
-        "gguf2bump-rope-scaling", "key", index.arch_key("rope.scaling.type"),
+        "gguf2bump-rope-scaling", "key", hyper.stated.rope_scaling.name,
         fmt::format("is '{}' {}; --no-config writes only the weights", scaling.type,
                     !is_known    ? "instead of none, linear or yarn"
                     : has_factor ? "in addition to rope_freqs.weight, but config.json has room for only one of them"
@@ -120,7 +120,7 @@ std::string bump_config_text(const gguf::Index& index, const BumpMapping& mappin
                              const std::optional<Llama3Rope>& rope) {
   const BumpHyperParameters& hyper = mapping.hyper;
   const bump::Dimensions& d = hyper.dimensions;
-  const HfIdentity identity = hf_identity_of(hyper.architecture, mapping.has_experts).value_or(HfIdentity{});
+  const HfIdentity identity = hf_identity_of(hyper.stated.architecture, mapping.has_experts).value_or(HfIdentity{});
   json::Writer out(json::Writer::Style::pretty);
   out.begin_object();
   out.key("architectures");
@@ -148,16 +148,16 @@ std::string bump_config_text(const gguf::Index& index, const BumpMapping& mappin
     out.key("partial_rotary_factor");
     out.decimal(static_cast<float>(hyper.rope_dimensions) / static_cast<float>(d.head_dim));
   }
-  const RopeScalingKeys scaling = rope_scaling_keys(index);
+  const RopeScalingKeys scaling = rope_scaling_keys(hyper.stated);
   if (rope) {
     out.key("rope_scaling");
     write_llama3(out, *rope);
   } else if (!scaling.type.empty()) {
     out.key("rope_scaling");
-    write_key_scaling(out, index, scaling);
+    write_key_scaling(out, hyper.stated, scaling);
   }
   out.member("hidden_act", identity.hidden_act);
-  if (const auto window = index.unsigned_value(index.arch_key("attention.sliding_window")); window && *window != 0) {
+  if (const auto window = hyper.stated.window.number(); window && *window != 0) {
     out.member("sliding_window", *window);
   }
   for (const std::string_view name : {"bos_token_id", "eos_token_id"}) {

@@ -27,7 +27,7 @@ Result<std::optional<Llama3Rope>> read_rope_freqs(const gguf::SplitSet& set, con
 
 /// Adds a refusal for each hyper-parameter that config.json cannot express ("gguf2bump-architecture", "gguf2bump-key",
 /// "gguf2bump-rope-scaling").
-void check_bump_config(const gguf::Index& index, const BumpMapping& mapping, Refusals& refusals);
+void check_bump_config(const BumpMapping& mapping, Refusals& refusals);
 
 /// The text of config.json. Precondition: check_bump_config() added no refusals.
 std::string bump_config_text(const gguf::Index& index, const BumpMapping& mapping,

@@ -146,7 +146,7 @@ class Conversion {
     GlobUse drop("--drop", "tensor", options_.request.drop);
     drop.look_at(each_tensor_name(set_));
     for (Error& error : drop.unused(options_.input, "gguf-dump")) report_.refusals.push_back(std::move(error));
-    const arch::Family* family = arch::find_gguf_family(report_.plan().hyper.architecture, mapping.has_experts);
+    const arch::Family* family = arch::find_gguf_family(report_.plan().hyper.stated.architecture, mapping.has_experts);
     if (family != nullptr && arch::uses_operation(*family, "add_one")) {
       report_.notes.emplace_back("Gemma's norm weights have 1 added in GGUF and are copied as they are");
     }
@@ -162,7 +162,7 @@ class Conversion {
     MU_ASSIGN(report_.mapping, map_gguf_to_bump(set_, options_.request));
     BumpMapping& mapping = report_.mapping;
     wants_config_ = !options_.no_config && (report_.paths.config || options_.dry_run);
-    if (mapping.refusals.empty() && wants_config_) check_bump_config(*index_, mapping, mapping.refusals);
+    if (mapping.refusals.empty() && wants_config_) check_bump_config(mapping, mapping.refusals);
     take_refusals(mapping);
     report_.file_size = mapping.file_size;
     return {};
@@ -183,7 +183,7 @@ class Conversion {
   // docs/formats/bump.md, "Reading it at run time".
   void note_runtime() {
     const BumpMapping& mapping = report_.mapping;
-    const bool has_pairs = mapping.hyper.architecture == "llama";
+    const bool has_pairs = mapping.hyper.stated.architecture == "llama";
     const bool has_float_wo = std::any_of(mapping.entries.begin(), mapping.entries.end(), [](const BumpEntry& entry) {
       return entry.entry.role == bump::Role::wo && entry.entry.dtype == bump::Dtype::fp32;
     });

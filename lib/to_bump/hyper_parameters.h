@@ -1,13 +1,11 @@
-// The hyper-parameters for a BUMPWGT file and its config.json, read from a GGUF model's keys. Source:
-// docs/formats/bump.md, "What is refused".
+// The hyper-parameters for a BUMPWGT file and its config.json. Source: docs/formats/bump.md, "What is refused".
 #pragma once
 
 #include <optional>
 #include <string>
 
+#include "arch/facts.h"
 #include "bump/layout.h"
-#include "gguf/keys.h"
-#include "gguf/split_set.h"
 #include "to_bump/refusals.h"
 
 namespace modelutils {
@@ -29,19 +27,17 @@ struct BumpRequest {
 };
 
 struct BumpHyperParameters {
-  std::string architecture;     ///< general.architecture
+  arch::Facts stated;           ///< what the model's keys say
   bump::Dimensions dimensions;  ///< vocab is 0 here; it is the row count of token_embd.weight
   std::optional<float> rms_eps;
   float rope_theta = 10000;
   u64 rope_dimensions = 0;  ///< rotated elements per head (rope.dimension_count, default head_dim)
 };
 
-/// Reads the keys. Adds a refusal for each key that is missing, of a wrong type, different between layers or too large
-/// for the header ("gguf2bump-architecture", "gguf2bump-key", "gguf2bump-per-layer"), and then returns nullopt. Errors:
-/// read errors.
-Result<std::optional<BumpHyperParameters>> read_bump_hyper_parameters(const gguf::SplitSet& set,
-                                                                      const gguf::Index& index,
-                                                                      const BumpRequest& request, Refusals& refusals);
+/// Adds a refusal for each key that is missing, of a wrong type, different between layers or too large for the header
+/// ("gguf2bump-architecture", "gguf2bump-key", "gguf2bump-per-layer"), and then returns nullopt.
+std::optional<BumpHyperParameters> read_bump_hyper_parameters(arch::Facts stated, const BumpRequest& request,
+                                                              Refusals& refusals);
 
 /// Rope scaling from a GGUF model's keys. The llama3 form has no keys: it is a tensor.
 struct RopeScalingKeys {
@@ -49,6 +45,6 @@ struct RopeScalingKeys {
   std::optional<double> factor;  ///< rope.scaling.factor; in some old files rope.scale_linear
 };
 
-RopeScalingKeys rope_scaling_keys(const gguf::Index& index);
+RopeScalingKeys rope_scaling_keys(const arch::Facts& stated);
 
 }  // namespace modelutils

@@ -153,7 +153,7 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
   write_optional(out, "manifest", report.paths.manifest);
   if (report.bump5) write_optional(out, "map", report.paths.map);
   out.member("dry_run", report.dry_run);
-  out.member("architecture", plan.hyper.architecture);
+  out.member("architecture", plan.hyper.stated.architecture);
   out.member("dtype_codes", bump::numbering_name(report.numbering));
   if (!entries.empty()) {
     out.key("dimensions");
@@ -218,7 +218,7 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
   const BumpPlan& plan = report.plan();
   const std::vector<Listed> entries = listed(report);
   const bump::Dimensions& d = plan.hyper.dimensions;
-  if (plan.hyper.architecture.empty()) return {};  // the hyper-parameters could not be read
+  if (plan.hyper.stated.architecture.empty()) return {};  // the hyper-parameters could not be read
   std::string text = fmt::format(
       "architecture  {}\n"
       "layers        {}\n"
@@ -226,8 +226,8 @@ std::string gguf_to_bump_plan_text(const GgufToBumpReport& report) {
       "heads         {} × {} ({} for keys and values)\n"
       "intermediate  {}\n"
       "context       {}\n",
-      escape(plan.hyper.architecture), d.layers, d.vocab, d.embed, d.heads, d.head_dim, d.kv_heads, d.intermediate,
-      d.context);
+      escape(plan.hyper.stated.architecture), d.layers, d.vocab, d.embed, d.heads, d.head_dim, d.kv_heads,
+      d.intermediate, d.context);
   if (d.aligned_head != d.head_dim) text += fmt::format("heads padded  to {}\n", d.aligned_head);
   if (report.bump5) {
     text += "format        BUMPWGT5\n";

@@ -25,8 +25,9 @@ class EntryMapper {
   Result<BumpMapping> map() {
     const gguf::Index index(set_.files.front().document);
     source_.emplace(set_, request_, mapping_.refusals);
-    MU_ASSIGN(std::optional<BumpHyperParameters> hyper,
-              read_bump_hyper_parameters(set_, index, request_, mapping_.refusals));
+    MU_ASSIGN(arch::Facts stated, arch::read_facts(index, set_.files.front()));
+    std::optional<BumpHyperParameters> hyper =
+        read_bump_hyper_parameters(std::move(stated), request_, mapping_.refusals);
     if (hyper) {
       mapping_.hyper = std::move(*hyper);
       map_entries();
@@ -185,7 +186,7 @@ class EntryMapper {
   /// Reorders Q, K and their biases so that the rotated pairs of each head are split: all first elements, then all
   /// second elements, then the elements that are not rotated. Only GGUF's llama architecture has them as pairs.
   bool split(BumpEntry& out, u64 heads) {
-    if (!request_.split_halves || mapping_.hyper.architecture != "llama" || out.sources.empty()) return true;
+    if (!request_.split_halves || mapping_.hyper.stated.architecture != "llama" || out.sources.empty()) return true;
     const Dimensions& d = dimensions();
     const u64 rotated = mapping_.hyper.rope_dimensions;
     if (rotated > d.head_dim || rotated % 2 != 0) {

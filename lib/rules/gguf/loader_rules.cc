@@ -61,16 +61,17 @@ class LoaderRules {
     }
     check_relations(*family, *sizes);
     check_default_values(*family, *sizes);
-    check_groups();
+    const Result<arch::Facts> stated = arch::read_facts(keys_, set_.files.front());
+    if (stated) check_groups(*stated);
     check_tensors(*family, *sizes);
-    check_windows();
+    if (stated) check_windows(*stated);
     return std::move(log_);
   }
 
  private:
   // If sliding layers have their own cache, llama.cpp asserts that at least one layer slides.
-  void check_windows() {
-    const auto read = memory::read_hyper_parameters(set_, false);
+  void check_windows(const arch::Facts& stated) {
+    const auto read = memory::read_hyper_parameters(stated, false);
     if (!read || !*read || !(*read)->has_windows) return;
     const memory::HyperParameters& model = **read;
     const auto trunk =
@@ -80,7 +81,7 @@ class LoaderRules {
         Scope::model, "loader-key",
         fmt::format("is {}, but no layer slides: llama.cpp aborts. Remove the key where the architecture allows that",
                     model.window),
-        at_key(keys_.arch_key("attention.sliding_window")));
+        at_key(stated.window.name));
   }
 
   void check_keys(const arch::Family& family) {
@@ -125,23 +126,21 @@ class LoaderRules {
   }
 
   // llama.cpp asserts both conditions for every architecture.
-  void check_groups() {
-    const std::string count_key = keys_.arch_key("expert_group_count"),
-                      used_key = keys_.arch_key("expert_group_used_count");
-    const u64 groups = keys_.unsigned_value(count_key).value_or(0);
-    const u64 used = keys_.unsigned_value(used_key).value_or(0);
-    const u64 experts = keys_.unsigned_value(keys_.arch_key("expert_count")).value_or(0);
+  void check_groups(const arch::Facts& stated) {
+    const u64 groups = stated.expert_groups.number().value_or(0);
+    const u64 used = stated.expert_groups_used.number().value_or(0);
+    const u64 experts = stated.experts.number().value_or(0);
     if (groups <= 1) return;
     if (experts % groups != 0 || groups >= experts) {
       log_.error(
           Scope::model, "loader-key",
           fmt::format("is {}: llama.cpp cannot divide {} among so many groups", groups, counted(experts, "expert")),
-          at_key(count_key));
+          at_key(stated.expert_groups.name));
     }
     if (used == 0 || used >= groups) {
       log_.error(Scope::model, "loader-key",
                  fmt::format("is {}: llama.cpp chooses from 1 to {} of {} groups", used, groups - 1, groups),
-                 at_key(used_key));
+                 at_key(stated.expert_groups_used.name));
     }
   }
 

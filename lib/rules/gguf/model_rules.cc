@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "arch/facts.h"
 #include "arch/families.h"
 #include "base/checked_math.h"
 #include "base/joined.h"
@@ -20,8 +21,8 @@ namespace {
 
 class ModelRules {
  public:
-  ModelRules(const gguf::Index& index, const TensorFacts& facts, FindingLog& log)
-      : index_(index), facts_(facts), log_(log), known_(arch::find_family(index)) {}
+  ModelRules(const gguf::Index& index, const arch::Facts& stated, const TensorFacts& facts, FindingLog& log)
+      : index_(index), stated_(stated), facts_(facts), log_(log), known_(arch::find_family(index)) {}
 
   void check() {
     log_info("architecture '{}': {}", index_.architecture(),
@@ -38,7 +39,7 @@ class ModelRules {
     }
     if (is_part_of_a_model()) return;
     if (known_ == nullptr || !lacks_prediction(index_, facts_.blocks)) check_layers();
-    check_against("embedding_length", facts_.embedding_size, "a row of token_embd.weight has", "element");
+    check_against(stated_.width, facts_.embedding_size, "a row of token_embd.weight has", "element");
     check_per_layer_arrays();
     check_experts();
     check_heads();
@@ -87,13 +88,13 @@ class ModelRules {
   void check_layers() {
     const std::string name = index_.arch_key("hrm.layers_per_stack");
     const std::optional<u64> stacked = index_.unsigned_value(name);
-    if (!stacked) return check_against("block_count", facts_.blocks, "the tensors have", "layer");
+    if (!stacked) return check_against(stated_.layers, facts_.blocks, "the tensors have", "layer");
     const std::optional<u64> high = index_.unsigned_value(index_.arch_key("hrm.h_cycles"));
     const std::optional<u64> low = index_.unsigned_value(index_.arch_key("hrm.l_cycles"));
     if (high && low) {
       constexpr u64 too_many = std::numeric_limits<u64>::max();
       const u64 cycles = checked_mul(*high, checked_add(*low, u64{1}).value_or(too_many)).value_or(too_many);
-      check_against("block_count", checked_mul(cycles, *stacked).value_or(too_many),
+      check_against(stated_.layers, checked_mul(cycles, *stacked).value_or(too_many),
                     "layers_per_stack × h_cycles × (l_cycles + 1) is", "layer");
     }
     if (!facts_.blocks || checked_mul(*stacked, 2) == facts_.blocks) return;
@@ -102,38 +103,36 @@ class ModelRules {
              at_key(name), offset_of(name));
   }
 
-  void check_against(std::string_view suffix, std::optional<u64> found, std::string_view who, std::string_view what) {
-    const std::string name = index_.arch_key(suffix);
-    const std::optional<u64> stated = index_.unsigned_value(name);
+  void check_against(const arch::Fact& fact, std::optional<u64> found, std::string_view who, std::string_view what) {
+    const std::optional<u64> stated = fact.number();
     if (!stated || !found || *stated == *found) return;
     log_.add(contradiction(), Scope::model, "gguf-hyper-parameter",
-             fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(name), offset_of(name));
+             fmt::format("is {}, but {} {}", *stated, who, counted(*found, what)), at_key(fact.name),
+             offset_of(fact.name));
   }
 
   // Arrays of per-layer values must have one element per layer.
   void check_per_layer_arrays() {
-    const std::optional<u64> layers = index_.unsigned_value(index_.arch_key("block_count"));
+    const std::optional<u64> layers = stated_.layers.number();
     if (!layers) return;
-    for (const std::string_view suffix : {"feed_forward_length", "attention.head_count", "attention.head_count_kv"}) {
-      const std::string name = index_.arch_key(suffix);
-      const gguf::ArrayRef* array = index_.array_value(name);
-      if (array == nullptr || array->count == *layers) continue;
+    for (const arch::Fact* fact : {&stated_.feed_forward, &stated_.heads, &stated_.kv_heads}) {
+      const arch::LayerNumbers* list = fact->list();
+      if (list == nullptr || list->length == *layers) continue;
       log_.add(contradiction(), Scope::model, "gguf-per-layer-count",
-               fmt::format("the array has {}, but needs one for each of the {}", counted(array->count, "element"),
+               fmt::format("the array has {}, but needs one for each of the {}", counted(list->length, "element"),
                            counted(*layers, "layer")),
-               at_key(name), offset_of(name));
+               at_key(fact->name), offset_of(fact->name));
     }
   }
 
   void check_experts() {
-    const std::string name = index_.arch_key("expert_used_count");
-    const u64 used = index_.unsigned_value(name).value_or(0);
-    const u64 experts = index_.unsigned_value(index_.arch_key("expert_count")).value_or(0);
+    const u64 used = stated_.experts_used.number().value_or(0);
+    const u64 experts = stated_.experts.number().value_or(0);
     if (used <= experts && (experts == 0 || used != 0)) return;
-    const bool has_key = index_.key(name) != nullptr;
+    const arch::Fact& place = stated_.experts_used.is_stated() ? stated_.experts_used : stated_.experts;
     log_.add(contradiction(), Scope::model, "gguf-experts",
-             fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts), at_key(name),
-             offset_of(has_key ? name : index_.arch_key("expert_count")));
+             fmt::format("{} of {} experts are used: llama.cpp aborts", used, experts),
+             at_key(stated_.experts_used.name), offset_of(place.name));
   }
 
   // Attention heads are only checked for architectures known to have them; others state 0.
@@ -142,13 +141,13 @@ class ModelRules {
     return std::ranges::any_of(keys, [](const arch::Key* key) { return key->symbol == arch::symbol::heads; });
   }
   void check_heads() {
-    const std::string name = index_.arch_key("attention.head_count");
-    const std::optional<u64> heads = index_.unsigned_value(name);
+    const std::string& name = stated_.heads.name;
+    const std::optional<u64> heads = stated_.heads.number();
     if (known_ == nullptr || !heads || !has_heads(*known_)) return;
-    const std::optional<u64> width = index_.unsigned_value(index_.arch_key("embedding_length"));
+    const std::optional<u64> width = stated_.width.number();
     if (*heads == 0) {
       log_.warning(Scope::model, "gguf-heads", "is 0", at_key(name), offset_of(name));
-    } else if (width && *width % *heads != 0 && index_.key(index_.arch_key("attention.key_length")) == nullptr) {
+    } else if (width && *width % *heads != 0 && !stated_.key_length.is_stated()) {
       log_.warning(
           Scope::model, "gguf-heads",
           fmt::format("is {}, which does not divide the embedding length {}, and there is no attention.key_length",
@@ -158,19 +157,17 @@ class ModelRules {
   }
 
   void check_rope() {
-    const std::string type_key = index_.arch_key("rope.scaling.type");
-    const auto type = index_.string_value(type_key);
+    const std::optional<std::string_view> type = stated_.rope_scaling.text();
     constexpr std::array<std::string_view, 4> types = {"none", "linear", "yarn", "longrope"};
     if (type && std::ranges::find(types, *type) == types.end()) {
       log_.warning(Scope::model, "gguf-rope", fmt::format("is '{}', llama.cpp supports {}", *type, joined(types)),
-                   at_key(type_key), offset_of(type_key));
+                   at_key(stated_.rope_scaling.name), offset_of(stated_.rope_scaling.name));
     }
-    for (const std::string_view suffix : {"rope.freq_base", "rope.freq_base_swa"}) {
-      const std::string name = index_.arch_key(suffix);
-      const std::optional<double> base = index_.float_value(name);
+    for (const arch::Fact* fact : {&stated_.rope_base, &stated_.rope_base_sliding}) {
+      const std::optional<double> base = fact->real();
       if (!base || (std::isfinite(*base) && *base > 0)) continue;
       log_.warning(Scope::model, "gguf-rope", fmt::format("is {}, it must be a finite number greater than 0", *base),
-                   at_key(name), offset_of(name));
+                   at_key(fact->name), offset_of(fact->name));
     }
   }
 
@@ -188,6 +185,7 @@ class ModelRules {
   }
 
   const gguf::Index& index_;
+  const arch::Facts& stated_;
   const TensorFacts& facts_;
   FindingLog& log_;
   const arch::Family* known_;
@@ -195,8 +193,11 @@ class ModelRules {
 
 }  // namespace
 
-void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log) {
-  ModelRules(index, facts, log).check();
+void check_hyper_parameters(const gguf::Index& index, const gguf::SetFile& first, const TensorFacts& facts,
+                            FindingLog& log) {
+  const Result<arch::Facts> stated = arch::read_facts(index, first);
+  if (!stated) return log.add(without_path(stated.error(), Scope::model));
+  ModelRules(index, *stated, facts, log).check();
 }
 
 }  // namespace modelutils::gguf_rules

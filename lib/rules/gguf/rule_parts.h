@@ -42,7 +42,8 @@ struct TensorFacts {
 void check_companion(const gguf::Document& document, const gguf::Index& index, FindingLog& log);
 /// Checks that general.file_type matches the type of most weights.
 void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
-void check_hyper_parameters(const gguf::Index& index, const TensorFacts& facts, FindingLog& log);
+void check_hyper_parameters(const gguf::Index& index, const gguf::SetFile& first, const TensorFacts& facts,
+                            FindingLog& log);
 /// Returns the texts of the special tokens if it read the vocabulary, otherwise nullopt.
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,

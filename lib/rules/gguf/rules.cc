@@ -101,7 +101,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
   gguf_rules::check_known_keys(first, index, part);
   // If parts are missing, keys and tensors need not match.
   const bool is_whole = first_container_error(set.findings) == nullptr;
-  if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, facts, part);
+  if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, first, facts, part);
   if (first.document.complete && is_whole) part.add_all(prediction_findings(set));
   if (is_whole) gguf_rules::check_file_type(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);

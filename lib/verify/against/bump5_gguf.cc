@@ -62,8 +62,7 @@ class Bump5Parity {
       log_.error(Scope::model, "parity-field", fmt::format("is {}, but the source gives {}", value, right),
                  fmt::format("field {}", field.name), field.offset);
     }
-    const gguf::Index index(set_.files.front().document);
-    const auto own = index.unsigned_value(index.arch_key("context_length"));
+    const std::optional<u64> own = mapping.hyper.stated.context.number();
     if (own && *own != expected.context_len) {
       log_.note(
           Scope::model, "parity-context",

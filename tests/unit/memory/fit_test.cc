@@ -290,7 +290,7 @@ TEST(Fit, ExpertTensorsAreKnownByName) {
 }
 
 TEST(Fit, SummaryHasBytesForEachToken) {
-  const auto summary = cache_summary(small_model("gemma2", as_it_is));
+  const auto summary = cache_summary(*arch::read_facts(small_model("gemma2", as_it_is)));
   ASSERT_TRUE(summary);
   EXPECT_EQ(summary->bytes_per_token, 128u);  // one of two layers sees everything
   EXPECT_EQ(summary->window, 4096u);

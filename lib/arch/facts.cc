@@ -1,0 +1,143 @@
+#include "arch/facts.h"
+
+#include <type_traits>
+
+#include "gguf/parse.h"
+
+namespace modelutils::arch {
+
+namespace {
+
+constexpr u64 longest_list = 4096;  // eight times the loader's layers
+
+struct FactRow {
+  Fact Facts::*fact;
+  std::string_view key;  // behind "<architecture>."
+};
+
+// clang-format off
+constexpr FactRow fact_rows[] = {
+    {&Facts::layers, "block_count"},
+    {&Facts::predicted_layers, "nextn_predict_layers"},
+    {&Facts::leading_dense_layers, "leading_dense_block_count"},
+    {&Facts::loops, "num_loops"},
+    {&Facts::context, "context_length"},
+    {&Facts::width, "embedding_length"},
+    {&Facts::layer_input_width, "embedding_length_per_layer_input"},
+    {&Facts::vocabulary, "vocab_size"},
+    {&Facts::feed_forward, "feed_forward_length"},
+    {&Facts::heads, "attention.head_count"},
+    {&Facts::kv_heads, "attention.head_count_kv"},
+    {&Facts::key_length, "attention.key_length"},
+    {&Facts::value_length, "attention.value_length"},
+    {&Facts::key_length_sliding, "attention.key_length_swa"},
+    {&Facts::value_length_sliding, "attention.value_length_swa"},
+    {&Facts::key_length_latent, "attention.key_length_mla"},
+    {&Facts::value_length_latent, "attention.value_length_mla"},
+    {&Facts::query_rank, "attention.q_lora_rank"},
+    {&Facts::kv_rank, "attention.kv_lora_rank"},
+    {&Facts::shared_kv_layers, "attention.shared_kv_layers"},
+    {&Facts::experts, "expert_count"},
+    {&Facts::experts_used, "expert_used_count"},
+    {&Facts::expert_width, "expert_feed_forward_length"},
+    {&Facts::shared_experts, "expert_shared_count"},
+    {&Facts::shared_expert_width, "expert_shared_feed_forward_length"},
+    {&Facts::expert_groups, "expert_group_count"},
+    {&Facts::expert_groups_used, "expert_group_used_count"},
+    {&Facts::window, "attention.sliding_window"},
+    {&Facts::window_pattern, "attention.sliding_window_pattern"},
+    {&Facts::recurrent_layers, "attention.recurrent_layers"},
+    {&Facts::attention_every, "full_attention_interval"},
+    {&Facts::ssm_kernel, "ssm.conv_kernel"},
+    {&Facts::ssm_width, "ssm.inner_size"},
+    {&Facts::ssm_state, "ssm.state_size"},
+    {&Facts::ssm_groups, "ssm.group_count"},
+    {&Facts::token_shifts, "token_shift_count"},
+    {&Facts::wkv_head, "wkv.head_size"},
+    {&Facts::convolution_length, "shortconv.l_cache"},
+    {&Facts::delta_head, "kda.head_dim"},
+    {&Facts::indexer_key_length, "attention.indexer.key_length"},
+    {&Facts::indexer_heads, "attention.indexer.head_count"},
+    {&Facts::indexer_types, "attention.indexer.types"},
+    {&Facts::compress_ratios, "attention.compress_ratios"},
+    {&Facts::hyper_connections, "hyper_connection.count"},
+    {&Facts::norm_epsilon, "attention.layer_norm_rms_epsilon"},
+    {&Facts::old_norm_epsilon, "norm_rms_eps"},
+    {&Facts::rotated, "rope.dimension_count"},
+    {&Facts::rope_base, "rope.freq_base"},
+    {&Facts::rope_base_sliding, "rope.freq_base_swa"},
+    {&Facts::rope_scaling, "rope.scaling.type"},
+    {&Facts::rope_factor, "rope.scaling.factor"},
+    {&Facts::old_rope_factor, "rope.scale_linear"},
+    {&Facts::rope_context, "rope.scaling.original_context_length"},
+    {&Facts::yarn_attention_factor, "rope.scaling.yarn_attn_factor"},
+    {&Facts::yarn_extrapolation_factor, "rope.scaling.yarn_ext_factor"},
+    {&Facts::yarn_beta_fast, "rope.scaling.yarn_beta_fast"},
+    {&Facts::yarn_beta_slow, "rope.scaling.yarn_beta_slow"},
+};
+// clang-format on
+
+bool is_whole_type(gguf::ValueType type) {
+  using enum gguf::ValueType;
+  return gguf::value_size(type) != 0 && type != f32 && type != f64 && type != boolean;
+}
+
+Result<Fact::Value> list_of(const gguf::SetFile& file, const gguf::ArrayRef& array) {
+  LayerNumbers list;
+  list.length = array.count;
+  list.is_numeric = gguf::value_size(array.element_type) != 0;
+  list.is_whole = is_whole_type(array.element_type);
+  if (list.is_numeric) {
+    MU_ASSIGN(list.values, gguf::read_numbers<i64>(*file.source, file.document, array, 0, longest_list));
+  }
+  return list;
+}
+
+Result<Fact::Value> value_of(const gguf::SetFile& file, const gguf::KeyValue& key) {
+  return std::visit(
+      [&](const auto& held) -> Result<Fact::Value> {
+        using T = std::decay_t<decltype(held)>;
+        if constexpr (std::is_integral_v<T>) {
+          if (std::is_signed_v<T> && held < T{0}) return Fact::Unusable{};
+          return static_cast<u64>(held);
+        } else if constexpr (std::is_floating_point_v<T>) {
+          return static_cast<double>(held);
+        } else if constexpr (std::is_same_v<T, gguf::Bool>) {
+          return held.byte != 0;
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return held;
+        } else {
+          return list_of(file, held);
+        }
+      },
+      key.value);
+}
+
+}  // namespace
+
+Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std::string_view key) {
+  Fact fact;
+  fact.name = index.arch_key(key);
+  if (const gguf::KeyValue* found = index.key(fact.name)) {
+    MU_ASSIGN(fact.value, value_of(file, *found));
+  }
+  return fact;
+}
+
+Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file) {
+  Facts facts;
+  facts.architecture = index.architecture();
+  if (const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens")) facts.tokens = tokens->count;
+  const gguf::TensorInfo* embedding = index.tensor("token_embd.weight");
+  if (embedding != nullptr && embedding->ne.size() == 2) facts.embedding_rows = embedding->ne[1];
+  for (const FactRow& row : fact_rows) {
+    MU_ASSIGN(facts.*row.fact, read_fact(index, file, row.key));
+  }
+  return facts;
+}
+
+Result<Facts> read_facts(const gguf::SplitSet& set) {
+  return read_facts(gguf::Index(set.files.front().document), set.files.front());
+}
+
+}  // namespace modelutils::arch

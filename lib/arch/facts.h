@@ -1,0 +1,88 @@
+// The hyper-parameters of a model as its file states them. The table in facts.cc is the only place that has their
+// names. A fact records what is stated, also what no program accepts: each reader decides what it takes, and names the
+// key in an error of its own. Defaults are the reader's, too, because they differ: the width of a head is E / H, which
+// the memory plan rounds down and BUMPWGT refuses unless it is whole.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "gguf/keys.h"
+#include "gguf/split_set.h"
+
+namespace modelutils::arch {
+
+/// A list with one number or flag for each layer.
+struct LayerNumbers {
+  u64 length = 0;           ///< as stated
+  bool is_numeric = false;  ///< numbers or flags; otherwise there are no values
+  bool is_whole = false;    ///< whole numbers
+  std::vector<i64> values;  ///< the first of them, at most 4,096; fractions are cut off, what exceeds 64 bits saturates
+};
+
+/// One hyper-parameter.
+class Fact {
+ public:
+  /// No value: the file does not state it.
+  struct Absent {};
+  /// Stated, but neither text nor a number that a hyper-parameter may have.
+  struct Unusable {};
+  using Value = std::variant<Absent, Unusable, u64, bool, double, std::string, LayerNumbers>;
+
+  std::string name;  ///< the key: "llama.block_count"
+  Value value;
+
+  bool is_stated() const { return !std::holds_alternative<Absent>(value); }
+  /// A whole number that is not negative; nullopt also for flags and lists.
+  std::optional<u64> number() const { return get<u64>(); }
+  std::optional<bool> flag() const { return get<bool>(); }
+  std::optional<double> real() const { return get<double>(); }
+  /// Raw text of the file.
+  std::optional<std::string_view> text() const { return get<std::string, std::string_view>(); }
+  /// nullptr if no list is stated.
+  const LayerNumbers* list() const { return std::get_if<LayerNumbers>(&value); }
+
+ private:
+  template <typename T, typename As = T>
+  std::optional<As> get() const {
+    const T* held = std::get_if<T>(&value);
+    return held == nullptr ? std::nullopt : std::optional<As>(*held);
+  }
+};
+
+struct Facts {
+  std::string architecture;           ///< general.architecture; empty if absent
+  std::optional<u64> tokens;          ///< length of the vocabulary's list
+  std::optional<u64> embedding_rows;  ///< of token_embd.weight
+
+  Fact layers, predicted_layers, leading_dense_layers, loops;
+  Fact context, width, layer_input_width, vocabulary, feed_forward;
+  Fact heads, kv_heads, key_length, value_length;
+  Fact key_length_sliding, value_length_sliding;  ///< in layers with a sliding window
+  Fact key_length_latent, value_length_latent;    ///< of a query head with latent attention
+  Fact query_rank, kv_rank;                       ///< of latent attention
+  Fact shared_kv_layers;                          ///< the last layers, which use keys and values of others
+  Fact experts, experts_used, expert_width, shared_experts, shared_expert_width, expert_groups, expert_groups_used;
+  Fact window, window_pattern;             ///< in tokens; a period, or a flag for each layer
+  Fact recurrent_layers, attention_every;  ///< a flag for each layer; of so many layers the last has attention
+  Fact ssm_kernel, ssm_width, ssm_state, ssm_groups;
+  Fact token_shifts, wkv_head, convolution_length, delta_head;
+  Fact indexer_key_length, indexer_heads, indexer_types, compress_ratios, hyper_connections;
+  Fact norm_epsilon, old_norm_epsilon;
+  Fact rotated, rope_base, rope_base_sliding;
+  Fact rope_scaling, rope_factor, old_rope_factor, rope_context;
+  Fact yarn_attention_factor, yarn_extrapolation_factor, yarn_beta_fast, yarn_beta_slow;
+};
+
+/// Reads the keys of a GGUF. Errors: read errors.
+Result<Facts> read_facts(const gguf::SplitSet& set);
+/// The same if there is an index already: `index` is that of `file`, the first of the set.
+Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file);
+/// Reads one key by its name behind "<architecture>.", which need not be in the table: rows of families have others.
+Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std::string_view key);
+
+}  // namespace modelutils::arch

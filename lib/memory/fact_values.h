@@ -1,0 +1,33 @@
+// What llama.cpp's loader makes of a stated hyper-parameter. Numbers have at most 32 bits, a flag counts as 0 or 1.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/facts.h"
+#include "base/error.h"
+
+namespace modelutils::memory {
+
+/// The loader's maximum block count.
+inline constexpr u64 max_blocks = 512;
+
+// Errors name the key: "fit-key" (missing, of another type, more than 32 bits), "fit-layers" (a list whose length is
+// not the layer count).
+
+/// Returns nullopt if the fact is not stated.
+Result<std::optional<u64>> find_number(const arch::Fact& fact);
+Result<u64> number_of(const arch::Fact& fact, u64 missing);
+/// `because` is appended to "is missing" in the error.
+Result<u64> needed_number(const arch::Fact& fact, std::string_view because = {});
+/// Returns a number or flag for each of `count` layers; a single value is repeated. Returns nullopt if the fact is not
+/// stated. A list may also have `or_count` elements; missing ones are 0.
+Result<std::optional<std::vector<u64>>> find_layers(const arch::Fact& fact, u64 count, u64 or_count);
+Result<std::vector<u64>> layers_of(const arch::Fact& fact, u64 count, u64 missing);
+
+/// Error "fit-key" at the fact's key.
+tl::unexpected<Error> wrong(const arch::Fact& fact, std::string message);
+
+}  // namespace modelutils::memory
