@@ -1,8 +1,14 @@
 #include "arch/facts.h"
 
+#include <algorithm>
 #include <type_traits>
 
+#include "arch/families.h"
+#include "arch/geometry.h"
+#include "arch/key_writer.h"
+#include "gguf/key_elements.h"
 #include "gguf/parse.h"
+#include "hf/config.h"
 
 namespace modelutils::arch {
 
@@ -12,23 +18,24 @@ constexpr u64 longest_list = 4096;  // eight times the loader's layers
 
 struct FactRow {
   Fact Facts::*fact;
-  std::string_view key;  // behind "<architecture>."
+  std::string_view key;          // behind "<architecture>."
+  std::string_view fields = {};  // of config.json
 };
 
 // clang-format off
 constexpr FactRow fact_rows[] = {
-    {&Facts::layers, "block_count"},
+    {&Facts::layers, "block_count", "num_hidden_layers|n_layers|n_layer|num_layers"},
     {&Facts::predicted_layers, "nextn_predict_layers"},
     {&Facts::leading_dense_layers, "leading_dense_block_count"},
     {&Facts::loops, "num_loops"},
-    {&Facts::context, "context_length"},
-    {&Facts::width, "embedding_length"},
+    {&Facts::context, "context_length", "max_position_embeddings|n_ctx|n_positions|max_sequence_length|model_max_length"},
+    {&Facts::width, "embedding_length", "hidden_size|n_embd|dim"},
     {&Facts::layer_input_width, "embedding_length_per_layer_input"},
-    {&Facts::vocabulary, "vocab_size"},
-    {&Facts::feed_forward, "feed_forward_length"},
-    {&Facts::heads, "attention.head_count"},
-    {&Facts::kv_heads, "attention.head_count_kv"},
-    {&Facts::key_length, "attention.key_length"},
+    {&Facts::vocabulary, "vocab_size", "vocab_size"},
+    {&Facts::feed_forward, "feed_forward_length", "intermediate_size|n_inner|hidden_dim"},
+    {&Facts::heads, "attention.head_count", "num_attention_heads|n_head|n_heads"},
+    {&Facts::kv_heads, "attention.head_count_kv", "num_key_value_heads|n_kv_heads"},
+    {&Facts::key_length, "attention.key_length", "head_dim"},
     {&Facts::value_length, "attention.value_length"},
     {&Facts::key_length_sliding, "attention.key_length_swa"},
     {&Facts::value_length_sliding, "attention.value_length_swa"},
@@ -37,8 +44,8 @@ constexpr FactRow fact_rows[] = {
     {&Facts::query_rank, "attention.q_lora_rank"},
     {&Facts::kv_rank, "attention.kv_lora_rank"},
     {&Facts::shared_kv_layers, "attention.shared_kv_layers"},
-    {&Facts::experts, "expert_count"},
-    {&Facts::experts_used, "expert_used_count"},
+    {&Facts::experts, "expert_count", "num_local_experts|num_experts"},
+    {&Facts::experts_used, "expert_used_count", "num_experts_per_tok"},
     {&Facts::expert_width, "expert_feed_forward_length"},
     {&Facts::shared_experts, "expert_shared_count"},
     {&Facts::shared_expert_width, "expert_shared_feed_forward_length"},
@@ -113,6 +120,41 @@ Result<Fact::Value> value_of(const gguf::SetFile& file, const gguf::KeyValue& ke
       key.value);
 }
 
+Fact::Value value_of(const gguf::OutKey& key) {
+  const gguf::KeyElements elements = gguf::elements_of(key);
+  if (elements.count) {
+    LayerNumbers list{*elements.count, elements.element_size() != 0, is_whole_type(elements.type), {}};
+    for (u64 i = 0; list.is_numeric && i < std::min(list.length, longest_list); ++i) {
+      list.values.push_back(static_cast<i64>(elements.number(i).value_or(0)));
+    }
+    return list;
+  }
+  if (key.type == gguf::ValueType::boolean) return elements.number(0) != u64{0};
+  if (const auto number = elements.number(0)) return *number;
+  if (const auto real = elements.real()) return *real;
+  if (const auto text = elements.text()) return std::string(*text);
+  return Fact::Unusable{};
+}
+
+// The keys that mlx2gguf would write; none if the family is unknown or a size is missing.
+Facts facts_of_family(const hf::Config& config) {
+  Facts facts;
+  const Family* family = find_family(config);
+  if (family == nullptr || !config.block_count) return facts;
+  const Result<Sizes> sizes = solve_sizes(*family, config, *config.block_count, {}, {});
+  if (!sizes) return facts;
+  const Result<ModelKeys> written = write_keys(*family, config, *sizes, false);
+  if (!written) return facts;
+  facts.architecture = family->gguf;
+  for (const FactRow& row : fact_rows) {
+    Fact& fact = facts.*row.fact;
+    fact.name = facts.architecture + "." + std::string(row.key);
+    const auto key = std::ranges::find(written->keys, fact.name, &gguf::OutKey::key);
+    if (key != written->keys.end()) fact.value = value_of(*key);
+  }
+  return facts;
+}
+
 }  // namespace
 
 Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std::string_view key) {
@@ -138,6 +180,16 @@ Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file) {
 
 Result<Facts> read_facts(const gguf::SplitSet& set) {
   return read_facts(gguf::Index(set.files.front().document), set.files.front());
+}
+
+Facts read_facts(const hf::Config& config) {
+  Facts facts = facts_of_family(config);
+  for (const FactRow& row : fact_rows) {
+    Fact& fact = facts.*row.fact;
+    const auto number = fact.is_stated() ? std::nullopt : stated_count(config, row.fields);
+    if (number) fact = {std::string(stated_field(config, row.fields)), *number};
+  }
+  return facts;
 }
 
 }  // namespace modelutils::arch

@@ -14,6 +14,10 @@
 #include "gguf/keys.h"
 #include "gguf/split_set.h"
 
+namespace modelutils::hf {
+struct Config;
+}
+
 namespace modelutils::arch {
 
 /// A list with one number or flag for each layer.
@@ -33,7 +37,7 @@ class Fact {
   struct Unusable {};
   using Value = std::variant<Absent, Unusable, u64, bool, double, std::string, LayerNumbers>;
 
-  std::string name;  ///< the key: "llama.block_count"
+  std::string name;  ///< the key, "llama.block_count", or the field of config.json
   Value value;
 
   bool is_stated() const { return !std::holds_alternative<Absent>(value); }
@@ -84,5 +88,10 @@ Result<Facts> read_facts(const gguf::SplitSet& set);
 Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file);
 /// Reads one key by its name behind "<architecture>.", which need not be in the table: rows of families have others.
 Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std::string_view key);
+
+/// Reads a config.json: for a known family, as the keys that mlx2gguf would write without looking at tensors;
+/// otherwise, and for what those keys leave out, the fields that most families have. The architecture is empty if the
+/// family is unknown.
+Facts read_facts(const hf::Config& config);
 
 }  // namespace modelutils::arch

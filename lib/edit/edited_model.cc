@@ -142,9 +142,7 @@ u64 count_of(EditedModel& model, const std::string& key) {
 BlockCounts counts_of(EditedModel& model) {
   BlockCounts counts;
   const gguf::OutKey* name = model.find_key("general.architecture");
-  if (name != nullptr && name->type == gguf::ValueType::string) {
-    counts.architecture = name->encoded.substr(std::min(name->encoded.size(), sizeof(u64)));
-  }
+  if (name != nullptr) counts.architecture = gguf::elements_of(*name).text().value_or("");
   counts.blocks = count_of(model, counts.key("block_count"));
   counts.predicting = std::min(counts.blocks, count_of(model, counts.key("nextn_predict_layers")));
   return counts;

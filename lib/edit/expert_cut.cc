@@ -190,11 +190,10 @@ class ExpertCut {
     *model_.find_key(counts_.key("expert_count")) = gguf::make_key(counts_.key("expert_count"), kept);
     // "8x7B" counts them, too.
     gguf::OutKey* label = model_.find_key("general.size_label");
-    if (label == nullptr || label->type != gguf::ValueType::string) return;
-    const std::string text = label->encoded.substr(std::min(label->encoded.size(), sizeof(u64)));
+    const auto text = label == nullptr ? std::nullopt : gguf::elements_of(*label).text();
     const std::string counted_before = fmt::format("{}x", experts_);
-    if (!text.starts_with(counted_before)) return;
-    *label = gguf::make_key_string(label->key, fmt::format("{}x{}", kept_, text.substr(counted_before.size())));
+    if (!text || !text->starts_with(counted_before)) return;
+    *label = gguf::make_key_string(label->key, fmt::format("{}x{}", kept_, text->substr(counted_before.size())));
   }
 
   EditedModel& model_;

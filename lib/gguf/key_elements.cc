@@ -52,6 +52,17 @@ std::optional<u64> KeyElements::number(u64 i) const {
   }
 }
 
+std::optional<double> KeyElements::real() const {
+  if (count) return std::nullopt;
+  if (type == ValueType::f32) return static_cast<double>(taken<float>(bytes, 0));
+  return type == ValueType::f64 ? std::optional(taken<double>(bytes, 0)) : std::nullopt;
+}
+
+std::optional<std::string_view> KeyElements::text() const {
+  if (count || type != ValueType::string || bytes.size() < sizeof(u64)) return std::nullopt;
+  return bytes.substr(sizeof(u64));
+}
+
 KeyElements elements_of(const OutKey& key) {
   constexpr std::size_t array_header = sizeof(u32) + sizeof(u64);
   if (key.type != ValueType::array || key.encoded.size() < array_header) return {key.type, std::nullopt, key.encoded};

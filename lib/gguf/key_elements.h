@@ -20,6 +20,10 @@ struct KeyElements {
   /// Returns element `i` as a number (a scalar's own value for any `i`); nullopt for strings, floats and negative
   /// numbers.
   std::optional<u64> number(u64 i) const;
+  /// Returns a scalar float; nullopt for all other values.
+  std::optional<double> real() const;
+  /// Returns a scalar string; nullopt for all other values.
+  std::optional<std::string_view> text() const;
 };
 
 KeyElements elements_of(const OutKey& key);

@@ -60,6 +60,12 @@ ModelFacts summary_of(const arch::Facts& stated) {
 
 }  // namespace
 
+ModelFacts summary_of(const hf::Config& config) {
+  ModelFacts summary = summary_of(arch::read_facts(config));
+  summary.architecture = config.architecture.empty() ? config.model_type : config.architecture;
+  return summary;
+}
+
 ModelFacts summarize_keys(const gguf::SplitSet& set) {
   const gguf::SetFile& file = set.files.front();
   const gguf::Index index(file.document);

@@ -1,7 +1,8 @@
-// A summary of a GGUF model from its keys and tensors.
+// A summary of a model: of a GGUF from its keys and tensors, of a directory from its config.json.
 #pragma once
 
 #include "gguf/split_set.h"
+#include "hf/config.h"
 #include "listing/model_facts.h"
 
 namespace modelutils {
@@ -9,7 +10,9 @@ namespace modelutils {
 /// Returns the hyper-parameters and the cache that follows from them, name, tokenizer and mix. Of arrays reads only
 /// those with one number per layer.
 ModelFacts summarize_keys(const gguf::SplitSet& set);
-/// The same, with totals over the tensors.
+/// The hyper-parameters of a directory, under Hugging Face's name for the architecture.
+ModelFacts summary_of(const hf::Config& config);
+/// The keys' summary with totals over the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);
 
 /// Returns the chat templates, both the default one and the named ones.

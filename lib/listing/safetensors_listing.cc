@@ -11,8 +11,8 @@
 #include "base/large_pages.h"
 #include "forms/foreign_forms.h"
 #include "listing/adapter_facts.h"
-#include "listing/config_facts.h"
 #include "listing/directory_tokenizer.h"
+#include "listing/gguf_summary.h"
 #include "listing/safetensors_keys.h"
 #include "model/model_view.h"
 #include "model/peft_adapter.h"
@@ -265,7 +265,7 @@ void SafetensorsListing::count_forms(Listing& listing) const {
 
 Listing SafetensorsListing::list(const ListingRequest& request) {
   Listing listing;
-  if (model_.config && model_.is_model_directory()) listing.facts = facts_of(*model_.config);
+  if (model_.config && model_.is_model_directory()) listing.facts = summary_of(*model_.config);
   listing.format = Listing::Format::safetensors;
   listing.path = model_.set.path;
   listing.kind = kind();

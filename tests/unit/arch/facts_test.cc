@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "gguf/parse.h"
+#include "hf/config.h"
 #include "support/gguf_builder.h"
 
 namespace modelutils::arch {
@@ -15,6 +16,10 @@ Facts facts_of_file(const GgufBuilder& builder) {
   const auto source = builder.source();
   set.files.push_back({"m.gguf", source, *gguf::parse(*source)});
   return *read_facts(set);
+}
+
+Facts facts_of_config(std::string_view text) {
+  return read_facts(*hf::parse_config(text, "config.json"));
 }
 
 TEST(Facts, HaveTheFormInWhichAKeyStatesThem) {
@@ -62,6 +67,52 @@ TEST(Facts, KnowWhatAListHolds) {
   EXPECT_EQ(facts.feed_forward.list()->length, 5000u);
   EXPECT_EQ(facts.feed_forward.list()->values.size(), 4096u) << "no model has as many layers";
   EXPECT_EQ(facts.tokens, 3u);
+}
+
+TEST(Facts, OfAnUnknownClassAreFieldsThatMostHave) {
+  const Facts facts =
+      facts_of_config(R"({"architectures": ["NoSuchModel"], "n_layer": 3, "n_embd": 64, "n_head": [4, 4],
+    "num_experts_per_tok": 2, "num_hidden_layers": "x"})");
+  EXPECT_EQ(facts.architecture, "");
+  EXPECT_EQ(facts.layers.number(), 3u) << "a name with a text is skipped";
+  EXPECT_EQ(facts.width.number(), 64u);
+  EXPECT_EQ(facts.heads.number(), 4u) << "a list of equal numbers";
+  EXPECT_EQ(facts.experts_used.number(), 2u);
+  EXPECT_FALSE(facts.context.is_stated());
+}
+
+// What config.json leaves out is as the class has it: as many key heads as heads, all of a head rotated.
+TEST(Facts, OfAKnownClassAreTheKeysOfItsGguf) {
+  const Facts facts = facts_of_config(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "vocab_size": 100,
+    "rms_norm_eps": 1e-5, "max_position_embeddings": 512, "rope_theta": 10000.0, "hidden_act": "silu",
+    "rope_scaling": {"type": "linear", "factor": 4.0}})");
+  EXPECT_EQ(facts.architecture, "llama");
+  EXPECT_EQ(facts.kv_heads.name, "llama.attention.head_count_kv");
+  EXPECT_EQ(facts.kv_heads.number(), 4u);
+  EXPECT_EQ(facts.key_length.number(), 16u);
+  EXPECT_EQ(facts.rotated.number(), 16u);
+  EXPECT_EQ(facts.rope_base.real(), 10000.0);
+  EXPECT_EQ(facts.rope_scaling.text(), "linear");
+  EXPECT_EQ(facts.rope_factor.real(), 4.0);
+}
+
+TEST(Facts, OfAKnownClassMayDifferByLayer) {
+  const Facts facts = facts_of_config(R"({"architectures": ["Lfm2ForCausalLM"], "model_type": "lfm2",
+    "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "conv_L_cache": 3,
+    "norm_eps": 1e-5, "vocab_size": 100, "max_position_embeddings": 512, "layer_types": ["conv", "full_attention"]})");
+  EXPECT_EQ(facts.architecture, "lfm2");
+  ASSERT_NE(facts.kv_heads.list(), nullptr);
+  EXPECT_EQ(facts.kv_heads.list()->values, (std::vector<i64>{0, 2}));
+  EXPECT_EQ(facts.convolution_length.number(), 3u);
+}
+
+TEST(Facts, OfAKnownClassWithoutASizeAreFields) {
+  const Facts facts = facts_of_config(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
+    "num_hidden_layers": 2, "num_key_value_heads": 2})");
+  EXPECT_EQ(facts.architecture, "");
+  EXPECT_EQ(facts.kv_heads.name, "num_key_value_heads");
+  EXPECT_EQ(facts.kv_heads.number(), 2u);
 }
 
 }  // namespace
