@@ -24,13 +24,13 @@ const Key* context_key(const Family& family) {
 u64 context_or_default(const KeyWriter& out) {
   const Key* key = context_key(out.family());
   if (key == nullptr) return 0;
-  if (const auto stated = stated_count(out.config(), key->fields)) return *stated;
+  if (const auto stated = out.config().count_field(key->fields)) return *stated;
   return evaluate(key->fallback, out.sizes()).value_or(0);
 }
 
 Status write_context(KeyWriter& out, const Key& key) {
   const u64 context = context_or_default(out);
-  if (!stated_count(out.config(), key.fields)) {
+  if (!out.config().count_field(key.fields)) {
     out.warn(first_name(key.fields), fmt::format("is missing; a context of {} is written", context));
   }
   return out.count(key.name, context);
@@ -80,7 +80,7 @@ Status write_weights_norm(KeyWriter& out, const Key& key) {
 
 Status write_groups(KeyWriter& out, const Key& key) {
   const u64 groups = out.size("G"), used = out.size("Gu");
-  if (groups < 2) return stated_count(out.config(), key.fields) ? out.count(key.name, 1) : Status{};
+  if (groups < 2) return out.config().count_field(key.fields) ? out.count(key.name, 1) : Status{};
   const u64 kept = out.size("X") / groups * used;
   // Hugging Face and MLX give the experts of other groups the score 0, the runtime minus infinity.
   if (key.symbol == "Gu" && out.size("U") >= kept) {
@@ -102,7 +102,8 @@ Status warn_of_windows(KeyWriter& out) {
   // Qwen's classes have a switch of their own; without it the window counts wherever it is stated.
   const bool is_on = config.bool_field("use_sliding_window").value_or(true);
   if (!is_on || !config.sliding_window || *config.sliding_window == 0) return {};
-  if (config.context_length && *config.sliding_window >= *config.context_length) return {};
+  const std::optional<u64> context = config.u64_field(hf::fields::context);
+  if (context && *config.sliding_window >= *context) return {};
   out.warn("sliding_window", fmt::format("is {}; llama.cpp ignores it and computes full attention: texts longer than "
                                          "the window give other results",
                                          *config.sliding_window));

@@ -8,6 +8,7 @@
 #include "arch/config_writer.h"
 #include "arch/family.h"
 #include "arch/rope.h"
+#include "hf/fields.h"
 
 namespace modelutils::arch {
 
@@ -52,34 +53,31 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
       defaults.layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
   const std::string_view norm_fields = defaults.layer_norm
                                            ? "layer_norm_eps|layer_norm_epsilon|norm_epsilon|norm_eps|layernorm_epsilon"
-                                           : "rms_norm_eps|norm_eps";
+                                           : hf::fields::rms_epsilon;
   return {{
-      {.name = "block_count",
-       .fields = "num_hidden_layers|n_layers|n_layer|num_layers",
-       .symbol = "L",
-       .need = Need::required},
+      {.name = "block_count", .fields = hf::fields::layers, .symbol = "L", .need = Need::required},
       {.name = "context_length",
-       .fields = "max_position_embeddings|n_ctx|n_positions|max_sequence_length|model_max_length|max_seq_len",
+       .fields = hf::fields::context,
        .fallback = defaults.context,
        .missing = Missing::warn,
        .need = Need::required,
        .write = write_context},
-      {.name = "embedding_length", .fields = "hidden_size|n_embd|dim|d_model", .symbol = "E", .need = Need::required},
+      {.name = "embedding_length", .fields = hf::fields::width, .symbol = "E", .need = Need::required},
       {.name = "feed_forward_length",
        .type = KeyType::u32_where_used,
-       .fields = "intermediate_size|n_inner|hidden_dim",
+       .fields = hf::fields::feed_forward,
        .symbol = "F",
        .fallback = defaults.width,
        .loader_default = "0"},
       {.name = "attention.head_count",
        .type = KeyType::u32_or_layers,
-       .fields = "num_attention_heads|n_head|n_heads",
+       .fields = hf::fields::heads,
        .symbol = "H",
        .missing = Missing::refuse,
        .need = Need::required},
       {.name = "attention.head_count_kv",
        .type = KeyType::u32_or_layers,
-       .fields = "num_key_value_heads|n_kv_heads",
+       .fields = hf::fields::kv_heads,
        .symbol = "K",
        .fallback = "H",
        .loader_default = "H"},
@@ -157,13 +155,13 @@ inline constexpr Key yarn_log_multiplier = {.name = "rope.scaling.yarn_log_multi
 /// Experts as their number and how many of them a token passes.
 inline constexpr std::array<Key, 2> expert_keys = {{
     {.name = "expert_count",
-     .fields = "num_local_experts|num_experts|n_routed_experts|moe_num_experts",
+     .fields = hf::fields::experts,
      .symbol = "X",
      .fallback = "0",
      .when = "X",
      .loader_default = "0"},
     {.name = "expert_used_count",
-     .fields = "num_experts_per_tok|experts_per_token|num_experts_per_token|moe_topk|moe_k",
+     .fields = hf::fields::experts_used,
      .symbol = "U",
      .fallback = "0",
      .when = "X",

@@ -147,7 +147,7 @@ void read_mla_yarn(ConfigWriter& out, double factor) {
 }  // namespace
 
 Status read_theta(ConfigWriter& out, const Key& key) {
-  const std::string_view fields = key.fields.empty() ? "rope_theta|rotary_emb_base" : key.fields;
+  const std::string_view fields = key.fields.empty() ? hf::fields::rope_base : key.fields;
   const double theta = theta_of(out);
   if (!(theta > 0) || !std::isfinite(theta)) return out.refuse("rope.freq_base", fmt::format("is {}", theta));
   out.set(out.spelled(fields), theta);
@@ -156,7 +156,7 @@ Status read_theta(ConfigWriter& out, const Key& key) {
 
 Status read_local_theta(ConfigWriter& out, const Key&) {
   if (const auto theta = out.real("rope.freq_base_swa")) {
-    out.set(out.spelled("rope_local_base_freq|swa_rope_theta"), *theta);
+    out.set(out.spelled(hf::fields::rope_base_sliding), *theta);
   } else if (out.spells("rope_local_base_freq")) {
     out.set("rope_local_base_freq", loaders_theta);
   }

@@ -9,6 +9,7 @@
 #include "gguf/key_elements.h"
 #include "gguf/parse.h"
 #include "hf/config.h"
+#include "hf/fields.h"
 
 namespace modelutils::arch {
 
@@ -24,17 +25,17 @@ struct FactRow {
 
 // clang-format off
 constexpr FactRow fact_rows[] = {
-    {&Facts::layers, "block_count", "num_hidden_layers|n_layers|n_layer|num_layers"},
+    {&Facts::layers, "block_count", hf::fields::layers},
     {&Facts::predicted_layers, "nextn_predict_layers"},
     {&Facts::leading_dense_layers, "leading_dense_block_count"},
     {&Facts::loops, "num_loops"},
-    {&Facts::context, "context_length", "max_position_embeddings|n_ctx|n_positions|max_sequence_length|model_max_length"},
-    {&Facts::width, "embedding_length", "hidden_size|n_embd|dim"},
+    {&Facts::context, "context_length", hf::fields::context},
+    {&Facts::width, "embedding_length", hf::fields::width},
     {&Facts::layer_input_width, "embedding_length_per_layer_input"},
     {&Facts::vocabulary, "vocab_size", "vocab_size"},
-    {&Facts::feed_forward, "feed_forward_length", "intermediate_size|n_inner|hidden_dim"},
-    {&Facts::heads, "attention.head_count", "num_attention_heads|n_head|n_heads"},
-    {&Facts::kv_heads, "attention.head_count_kv", "num_key_value_heads|n_kv_heads"},
+    {&Facts::feed_forward, "feed_forward_length", hf::fields::feed_forward},
+    {&Facts::heads, "attention.head_count", hf::fields::heads},
+    {&Facts::kv_heads, "attention.head_count_kv", hf::fields::kv_heads},
     {&Facts::key_length, "attention.key_length", "head_dim"},
     {&Facts::value_length, "attention.value_length"},
     {&Facts::key_length_sliding, "attention.key_length_swa"},
@@ -44,8 +45,8 @@ constexpr FactRow fact_rows[] = {
     {&Facts::query_rank, "attention.q_lora_rank"},
     {&Facts::kv_rank, "attention.kv_lora_rank"},
     {&Facts::shared_kv_layers, "attention.shared_kv_layers"},
-    {&Facts::experts, "expert_count", "num_local_experts|num_experts"},
-    {&Facts::experts_used, "expert_used_count", "num_experts_per_tok"},
+    {&Facts::experts, "expert_count", hf::fields::experts},
+    {&Facts::experts_used, "expert_used_count", hf::fields::experts_used},
     {&Facts::expert_width, "expert_feed_forward_length"},
     {&Facts::shared_experts, "expert_shared_count"},
     {&Facts::shared_expert_width, "expert_shared_feed_forward_length"},
@@ -186,7 +187,7 @@ Facts read_facts(const hf::Config& config) {
   Facts facts = facts_of_family(config);
   for (const FactRow& row : fact_rows) {
     Fact& fact = facts.*row.fact;
-    const auto number = fact.is_stated() ? std::nullopt : stated_count(config, row.fields);
+    const auto number = fact.is_stated() ? std::nullopt : config.count_field(row.fields);
     if (number) fact = {std::string(stated_field(config, row.fields)), *number};
   }
   return facts;

@@ -15,6 +15,7 @@
 #include "arch/tokenizer_facts.h"
 #include "base/error.h"
 #include "base/few.h"
+#include "base/name_list.h"
 
 namespace modelutils::hf {
 struct Config;
@@ -248,15 +249,6 @@ struct Family {
 /// All keys of a family, in the order in which they are written.
 std::vector<const Key*> keys_of(const Family& family);
 
-/// Calls `visit` with each of "a|b|c".
-template <typename Visit>
-void for_each_name(std::string_view names, Visit visit) {
-  while (!names.empty()) {
-    const std::size_t bar = names.find('|');
-    visit(names.substr(0, bar));
-    names.remove_prefix(bar == std::string_view::npos ? names.size() : bar + 1);
-  }
-}
 /// Is `name` one of "a|b|c"?
 bool has_name(std::string_view names, std::string_view name);
 /// "a" of "a|b|c".

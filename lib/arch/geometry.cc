@@ -169,7 +169,7 @@ void add(std::string_view expression, u64 value, u64 layer, std::vector<ShapeFac
 }  // namespace
 
 bool is_prediction_layer(const Names& names, const hf::Config& config, std::string_view canonical) {
-  if (!config.block_count || stated_count(config, prediction_fields).value_or(0) == 0) return false;
+  if (!config.block_count || config.count_field(prediction_fields).value_or(0) == 0) return false;
   return names.layer_of(canonical).value_or(0) >= *config.block_count;
 }
 
@@ -180,14 +180,6 @@ std::string_view stated_field(const hf::Config& config, std::string_view fields)
     if (is_stated || !config.field(field)) return;
     found = field;
     is_stated = true;
-  });
-  return found;
-}
-
-std::optional<u64> stated_count(const hf::Config& config, std::string_view fields) {
-  std::optional<u64> found;
-  for_each_name(fields, [&](std::string_view field) {
-    if (!found) found = config.same_u64_field(field);
   });
   return found;
 }
@@ -243,14 +235,14 @@ Result<Sizes> solve_sizes(const Family& family, const hf::Config& config, u64 n_
 }
 
 std::optional<u64> stated_size(const hf::Config& config, const Key& key) {
-  const std::optional<u64> stated = stated_count(config, key.fields);
+  const std::optional<u64> stated = config.count_field(key.fields);
   return stated && *stated <= largest_size(key.symbol) ? stated : std::nullopt;
 }
 
 Status check_stated_sizes(const Family& family, const hf::Config& config) {
   for (const Key* key : keys_of(family)) {
     if (key->symbol.empty()) continue;
-    const std::optional<u64> stated = stated_count(config, key->fields);
+    const std::optional<u64> stated = config.count_field(key->fields);
     const u64 largest = largest_size(key->symbol);
     if (!stated || *stated <= largest) continue;
     return input_error("convert-config", fmt::format("is {}, at most {} are supported", *stated, largest),

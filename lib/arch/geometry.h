@@ -53,7 +53,4 @@ bool is_prediction_layer(const Names& names, const hf::Config& config, std::stri
 /// The field of "a|b" that config.json has, or the first.
 std::string_view stated_field(const hf::Config& config, std::string_view fields);
 
-/// A whole number of "a|b", or what a list of equal ones has.
-std::optional<u64> stated_count(const hf::Config& config, std::string_view fields);
-
 }  // namespace modelutils::arch

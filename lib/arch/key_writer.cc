@@ -87,23 +87,6 @@ std::optional<double> decimal_of(std::string_view text) {
 
 namespace {
 
-// A number field of the row, the first that is there.
-std::optional<double> stated_real(const hf::Config& config, std::string_view fields) {
-  std::optional<double> found;
-  for_each_name(fields, [&](std::string_view field) {
-    if (!found) found = config.number_field(field);
-  });
-  return found;
-}
-
-std::optional<bool> stated_flag(const hf::Config& config, std::string_view fields) {
-  std::optional<bool> found;
-  for_each_name(fields, [&](std::string_view field) {
-    if (!found) found = config.bool_field(field);
-  });
-  return found;
-}
-
 // The number of the layers that have any, if they agree.
 std::optional<u64> number_where_used(const std::vector<u64>& values) {
   const u64 most = *std::max_element(values.begin(), values.end());
@@ -154,7 +137,7 @@ class RowWriter {
       const std::optional<u64> one = key.type == KeyType::u32_where_used ? number_where_used(values) : std::nullopt;
       return one ? out_.count(key.name, *one) : out_.count_or_layers(key.name, values);
     }
-    if (const auto stated = stated_count(out_.config(), key.fields)) return out_.count(key.name, *stated);
+    if (const auto stated = out_.config().count_field(key.fields)) return out_.count(key.name, *stated);
     if (key.fields.empty() && key.fallback.empty()) return {};
     const std::optional<u64> value = evaluate(key.fallback, out_.sizes());
     MU_ASSIGN(const bool use, use_fallback(key, value ? fmt::format("{}", *value) : std::string()));
@@ -162,7 +145,7 @@ class RowWriter {
   }
 
   Status write_real(const Key& key) {
-    if (const auto stated = stated_real(out_.config(), key.fields)) return out_.real(key.name, *stated);
+    if (const auto stated = out_.config().number_field(key.fields)) return out_.real(key.name, *stated);
     if (key.fields.empty() && key.fallback.empty()) return {};
     MU_ASSIGN(const bool use, use_fallback(key, key.fallback));
     const std::optional<double> value = decimal_of(key.fallback);
@@ -170,7 +153,7 @@ class RowWriter {
   }
 
   Status write_flag(const Key& key) {
-    const std::optional<bool> stated = stated_flag(out_.config(), key.fields);
+    const std::optional<bool> stated = out_.config().bool_field(key.fields);
     if (!stated && (key.fallback.empty() || key.missing == Missing::leave_out)) return {};
     out_.flag(key.name, stated.value_or(key.fallback == "true"));
     return {};

@@ -9,7 +9,7 @@
 namespace modelutils::arch {
 
 std::optional<u64> mla_head(const hf::Config& config, const Sizes& sizes) {
-  const auto plain = stated_count(config, "qk_nope_head_dim");
+  const auto plain = config.count_field("qk_nope_head_dim");
   const auto rotated = sizes.find(symbol::rotated);
   return plain && rotated ? std::optional(*plain + *rotated) : std::nullopt;
 }

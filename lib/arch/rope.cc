@@ -127,7 +127,7 @@ std::optional<u64> original_context(const hf::Config& config) {
     const double value = *config.rope.scaling->original_max_position_embeddings;
     if (value >= 1 && value <= 4294967295.0) return static_cast<u64>(value);
   }
-  return config.original_max_position_embeddings;
+  return config.u64_field("original_max_position_embeddings");
 }
 
 Status write_rope_scaling(KeyWriter& out, const Key&) {
@@ -270,7 +270,7 @@ Result<std::optional<std::vector<float>>> generate(std::string_view generator, c
     p.low_freq_factor = scaling.low_freq_factor.value_or(p.low_freq_factor);
     p.high_freq_factor = scaling.high_freq_factor.value_or(p.high_freq_factor);
     p.original_context = scaling.original_max_position_embeddings.value_or(
-        static_cast<double>(config.original_max_position_embeddings.value_or(8192)));
+        static_cast<double>(config.u64_field("original_max_position_embeddings").value_or(8192)));
     const double theta = rope_theta(family, config, is_mlx);
     if (generator == "llama3") return llama3_rope_freqs(theta, rotated, p);
     std::vector<float> freqs = llama3_rope_freqs(theta, rotated / 2, p);

@@ -9,10 +9,10 @@
 namespace modelutils::arch {
 
 std::optional<u64> inner_width(const hf::Config& config, const Sizes& sizes) {
-  const auto heads = stated_count(config, "mamba_num_heads|mamba_n_heads|num_heads");
-  const auto width = stated_count(config, "mamba_head_dim|mamba_d_head|hidden_size_per_head|head_dim");
+  const auto heads = config.count_field("mamba_num_heads|mamba_n_heads|num_heads");
+  const auto width = config.count_field("mamba_head_dim|mamba_d_head|hidden_size_per_head|head_dim");
   if (heads && width) return checked_mul(*heads, *width);
-  const auto expansion = stated_count(config, "mamba_expand|expand");
+  const auto expansion = config.count_field("mamba_expand|expand");
   return expansion ? checked_mul(*expansion, sizes.get(symbol::embedding)) : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 
 #include "arch/family.h"
 #include "arch/named_rows.h"
+#include "hf/fields.h"
 
 namespace modelutils::arch {
 
@@ -18,9 +19,9 @@ inline constexpr Key endless_context = {
 
 /// Sizes of a model without attention: the loader wants heads and a feed-forward part stated, too.
 inline constexpr std::array<Key, 7> recurrent_sizes = {{
-    {.name = "block_count", .fields = "num_hidden_layers|n_layer|n_layers", .symbol = "L", .need = Need::required},
+    {.name = "block_count", .fields = hf::fields::layers, .symbol = "L", .need = Need::required},
     endless_context,
-    {.name = "embedding_length", .fields = "hidden_size|d_model|dim", .symbol = "E", .need = Need::required},
+    {.name = "embedding_length", .fields = hf::fields::width, .symbol = "E", .need = Need::required},
     {.name = "feed_forward_length", .fallback = "0", .missing = Missing::assume},
     {.name = "attention.head_count", .fallback = "0", .missing = Missing::assume, .need = Need::required},
     {.name = "attention.layer_norm_rms_epsilon",

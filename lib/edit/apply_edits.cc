@@ -152,7 +152,7 @@ class Applier {
     const arch::KeyFacts* facts = arch::find_key_facts(key, counts_of(model).architecture);
     if (facts == nullptr) return std::nullopt;
     std::optional<EditType> found;
-    arch::for_each_name(facts->types, [&](std::string_view name) {
+    for_each_name(facts->types, [&](std::string_view name) {
       const std::optional<EditType> type = edit_type_from_name(name);
       const bool fits = type && (type->type == gguf::ValueType::array) == value.starts_with('[');
       if (type && (!found || (fits && (found->type == gguf::ValueType::array) != value.starts_with('[')))) found = type;

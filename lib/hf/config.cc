@@ -2,32 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 
 #include <fmt/core.h>
 
+#include "base/name_list.h"
+#include "hf/fields.h"
 #include "hf/rope_check.h"
 
 namespace modelutils::hf {
 
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
-
 void remark_type(Config& config, std::string_view key, std::string_view expected) {
   config.findings.error(Scope::model, "hf-config-field", fmt::format("is not {}", expected), at_field(key));
-}
-
-// Returns the first of `names` whose value `convert` accepts. Reports values of another type and skips them.
-template <typename T, typename Convert>
-std::optional<T> first_of(Config& config, Names names, std::string_view expected, Convert&& convert) {
-  for (const std::string_view name : names) {
-    const std::optional<json::Element> found = config.field(name);
-    if (!found) continue;
-    if (std::optional<T> value = convert(*found)) return value;
-    remark_type(config, name, expected);
-  }
-  return std::nullopt;
 }
 
 template <typename T>
@@ -37,32 +24,73 @@ std::optional<T> as(json::Element element) {
   return value;
 }
 
-std::optional<u64> count(Config& config, Names names) {
-  return first_of<u64>(config, names, "a non-negative whole number", as<uint64_t>);
+// Returns what `convert` makes of the first of "a|b" for which it has a value.
+template <typename Convert>
+auto first_of(std::string_view names, Convert convert) -> decltype(convert(std::string_view{})) {
+  decltype(convert(std::string_view{})) value;
+  for_each_name(names, [&](std::string_view name) {
+    if (!value) value = convert(name);
+  });
+  return value;
 }
 
-// Reads a count that may be given per layer: a list of whole numbers is accepted only if all are equal.
-std::optional<u64> layer_count(Config& config, Names names) {
-  for (const std::string_view name : names) {
+template <typename T>
+std::optional<T> value_of(const Config& config, std::string_view names) {
+  return first_of(names, [&](std::string_view name) {
     const std::optional<json::Element> found = config.field(name);
-    json::Array list;
-    if (!found || !found->get(list)) continue;
-    if (std::all_of(list.begin(), list.end(), [](json::Element one) { return as<uint64_t>(one).has_value(); })) {
-      return config.same_u64_field(name);
-    }
-  }
-  return count(config, names);
+    return found ? as<T>(*found) : std::nullopt;
+  });
 }
 
-std::optional<double> number(Config& config, Names names) {
-  return first_of<double>(config, names, "a number", as<double>);
+enum class FieldType : u8 { count, layer_count, number, flag, text };
+
+bool has_type(json::Element element, FieldType type) {
+  json::Array list;
+  switch (type) {
+    case FieldType::count: return as<u64>(element).has_value();
+    case FieldType::layer_count:
+      if (!element.get(list)) return as<u64>(element).has_value();
+      return std::all_of(list.begin(), list.end(), [](json::Element one) { return as<u64>(one).has_value(); });
+    case FieldType::number: return as<double>(element).has_value();
+    case FieldType::flag: return as<bool>(element).has_value();
+    case FieldType::text: return as<std::string_view>(element).has_value();
+  }
+  return false;
 }
-std::optional<bool> boolean(Config& config, Names names) {
-  return first_of<bool>(config, names, "true or false", as<bool>);
+
+std::string_view type_text(FieldType type) {
+  switch (type) {
+    case FieldType::count:
+    case FieldType::layer_count: return "a non-negative whole number";
+    case FieldType::number: return "a number";
+    case FieldType::flag: return "true or false";
+    case FieldType::text: return "a string";
+  }
+  return {};
 }
-std::string text(Config& config, Names names) {
-  const auto found = first_of<std::string_view>(config, names, "a string", as<std::string_view>);
-  return std::string(found.value_or(std::string_view{}));
+
+// Reports values of another type, up to the first of "a|b" that has the type.
+void check_type(Config& config, std::string_view names, FieldType type) {
+  bool is_found = false;
+  for_each_name(names, [&](std::string_view name) {
+    const auto found = is_found ? std::nullopt : config.field(name);
+    if (!found) return;
+    is_found = has_type(*found, type);
+    if (!is_found) remark_type(config, name, type_text(type));
+  });
+}
+
+std::optional<u64> count(Config& config, std::string_view names) {
+  check_type(config, names, FieldType::count);
+  return config.u64_field(names);
+}
+std::optional<double> number(Config& config, std::string_view names) {
+  check_type(config, names, FieldType::number);
+  return config.number_field(names);
+}
+std::string text(Config& config, std::string_view names) {
+  check_type(config, names, FieldType::text);
+  return std::string(config.string_field(names).value_or(std::string_view{}));
 }
 
 std::vector<std::string> strings(Config& config, std::string_view name) {
@@ -87,26 +115,26 @@ std::vector<std::string> strings(Config& config, std::string_view name) {
 
 // True for -1, which some configs use for "no such token".
 bool is_no_token(json::Element element) {
-  return as<int64_t>(element) == -1;
+  return as<i64>(element) == -1;
 }
 
 std::optional<u64> token_id(Config& config, std::string_view name) {
   const std::optional<json::Element> found = config.field(name);
-  return found && is_no_token(*found) ? std::nullopt : count(config, {name});
+  return found && is_no_token(*found) ? std::nullopt : count(config, name);
 }
 
 std::vector<u64> token_ids(Config& config, std::string_view name) {
   std::vector<u64> list;
   const std::optional<json::Element> found = config.field(name);
   if (!found || is_no_token(*found)) return list;
-  if (const auto single = as<uint64_t>(*found)) return {*single};
+  if (const auto single = as<u64>(*found)) return {*single};
   json::Array array;
   if (!found->get(array)) {
     remark_type(config, name, "a token id or a list of token ids");
     return list;
   }
   for (const json::Element element : array) {
-    if (const auto id = as<uint64_t>(element)) {
+    if (const auto id = as<u64>(element)) {
       list.push_back(*id);
     } else {
       remark_type(config, name, "a token id or a list of token ids");
@@ -127,13 +155,6 @@ std::vector<double> numbers(json::Element object, std::string_view key) {
   return list;
 }
 
-std::optional<double> first_number(json::Element object, Names names) {
-  for (const std::string_view name : names) {
-    if (const auto value = json::number_member(object, name)) return value;
-  }
-  return std::nullopt;
-}
-
 // Reads a scaling object of either generation: {"rope_type" or "type", "factor", …}. Returns nullopt for type
 // "default", and for a missing type unless the object has a factor other than 1 or long_factor.
 std::optional<RopeScaling> read_scaling(json::Element object) {
@@ -148,7 +169,8 @@ std::optional<RopeScaling> read_scaling(json::Element object) {
   scaling.low_freq_factor = json::number_member(object, "low_freq_factor");
   scaling.high_freq_factor = json::number_member(object, "high_freq_factor");
   scaling.original_max_position_embeddings = json::number_member(object, "original_max_position_embeddings");
-  scaling.attention_factor = first_number(object, {"attention_factor", "attn_factor"});
+  scaling.attention_factor = json::number_member(object, "attention_factor");
+  if (!scaling.attention_factor) scaling.attention_factor = json::number_member(object, "attn_factor");
   scaling.extrapolation_factor = json::number_member(object, "extrapolation_factor");
   scaling.beta_fast = json::number_member(object, "beta_fast");
   scaling.beta_slow = json::number_member(object, "beta_slow");
@@ -204,52 +226,48 @@ void read_rope(Config& config) {
     read_rope_object(*object, config);
   }
   read_thetas_of_layers(config);
-  if (!config.rope.theta) {
-    config.rope.theta = number(config, {"rope_theta", "global_rope_theta", "rope_global_theta", "rotary_emb_base"});
-  }
-  if (!config.rope.theta_local) {
-    config.rope.theta_local = number(config, {"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"});
-  }
-  if (!config.partial_rotary_factor) config.partial_rotary_factor = number(config, {"partial_rotary_factor"});
+  if (!config.rope.theta) config.rope.theta = number(config, fields::rope_base);
+  if (!config.rope.theta_local) config.rope.theta_local = number(config, fields::rope_base_sliding);
+  if (!config.partial_rotary_factor) config.partial_rotary_factor = number(config, "partial_rotary_factor");
 }
 
 void read_sizes(Config& config) {
-  config.block_count = count(config, {"num_hidden_layers", "n_layers", "n_layer", "num_layers"});
-  config.context_length =
-      count(config, {"max_position_embeddings", "n_ctx", "n_positions", "max_sequence_length", "model_max_length"});
-  config.embedding_length = count(config, {"hidden_size", "n_embd", "dim"});
-  config.feed_forward_length = layer_count(config, {"intermediate_size", "n_inner", "hidden_dim"});
-  config.head_count = layer_count(config, {"num_attention_heads", "n_head", "n_heads"});
-  config.head_count_kv = layer_count(config, {"num_key_value_heads", "n_kv_heads"});
-  config.head_dim = count(config, {"head_dim"});
-  config.vocab_size = count(config, {"vocab_size"});
-  config.expert_count = count(config, {"num_local_experts", "num_experts"});
-  config.expert_used_count = layer_count(config, {"num_experts_per_tok"});
-  config.expert_feed_forward_length = layer_count(config, {"moe_intermediate_size"});
-  config.expert_shared_feed_forward_length = layer_count(config, {"shared_expert_intermediate_size"});
-  config.sliding_window = count(config, {"sliding_window"});
+  config.block_count = count(config, fields::layers);
+  check_type(config, fields::context, FieldType::count);
+  check_type(config, fields::width, FieldType::count);
+  check_type(config, fields::feed_forward, FieldType::layer_count);
+  check_type(config, fields::heads, FieldType::layer_count);
+  check_type(config, fields::kv_heads, FieldType::layer_count);
+  check_type(config, "head_dim", FieldType::count);
+  config.vocab_size = count(config, "vocab_size");
+  check_type(config, fields::experts, FieldType::count);
+  check_type(config, fields::experts_used, FieldType::layer_count);
+  check_type(config, "moe_intermediate_size", FieldType::layer_count);
+  check_type(config, "shared_expert_intermediate_size", FieldType::layer_count);
+  config.sliding_window = count(config, "sliding_window");
   // A text such as "LLLG" spells the pattern in letters; it is not a number.
   if (!config.string_field("sliding_window_pattern")) {
-    config.sliding_window_pattern = count(config, {"sliding_window_pattern"});
+    config.sliding_window_pattern = count(config, "sliding_window_pattern");
   }
-  config.original_max_position_embeddings = count(config, {"original_max_position_embeddings"});
+  check_type(config, "original_max_position_embeddings", FieldType::count);
 }
 
 void read_rest(Config& config) {
-  config.rms_norm_eps = number(config, {"rms_norm_eps", "norm_eps"});
-  config.attn_logit_softcapping = number(config, {"attn_logit_softcapping"});
-  config.final_logit_softcapping = number(config, {"final_logit_softcapping"});
-  config.query_pre_attn_scalar = number(config, {"query_pre_attn_scalar"});
-  config.tie_word_embeddings = boolean(config, {"tie_word_embeddings"});
+  check_type(config, fields::rms_epsilon, FieldType::number);
+  check_type(config, "attn_logit_softcapping", FieldType::number);
+  check_type(config, "final_logit_softcapping", FieldType::number);
+  check_type(config, "query_pre_attn_scalar", FieldType::number);
+  check_type(config, "tie_word_embeddings", FieldType::flag);
+  config.tie_word_embeddings = config.bool_field("tie_word_embeddings");
   config.layer_types = strings(config, "layer_types");
-  config.hidden_act = text(config, {"hidden_activation", "hidden_act"});
-  config.dtype = text(config, {"dtype", "torch_dtype"});
+  config.hidden_act = text(config, fields::activation);
+  check_type(config, fields::dtype, FieldType::text);
   config.eos_token_ids = token_ids(config, "eos_token_id");
   config.bos_token_id = token_id(config, "bos_token_id");
   config.pad_token_id = token_id(config, "pad_token_id");
   config.architectures = strings(config, "architectures");
   if (!config.architectures.empty()) config.architecture = config.architectures.front();
-  config.model_type = text(config, {"model_type"});
+  config.model_type = text(config, "model_type");
   config.quantization = config.field("quantization");
   config.quantization_config = config.field("quantization_config");
   if (config.quantization_config) {
@@ -294,40 +312,39 @@ std::optional<json::Element> member_at(json::Element object, std::string_view pa
 
 }  // namespace
 
-std::optional<json::Element> Config::field(std::string_view key) const {
-  if (overlay) {
-    if (const auto inner = member_at(*overlay, key)) return inner;
-  }
-  return document ? member_at(document->root, key) : std::nullopt;
+std::optional<json::Element> Config::field(std::string_view names) const {
+  return first_of(names, [&](std::string_view name) {
+    std::optional<json::Element> found;
+    if (overlay) found = member_at(*overlay, name);
+    return found || !document ? found : member_at(document->root, name);
+  });
 }
 
-std::optional<u64> Config::u64_field(std::string_view key) const {
-  const auto found = field(key);
-  return found ? as<uint64_t>(*found) : std::nullopt;
+std::optional<u64> Config::u64_field(std::string_view names) const {
+  return value_of<u64>(*this, names);
 }
-std::optional<u64> Config::same_u64_field(std::string_view key) const {
-  const auto found = field(key);
-  json::Array list;
-  if (!found || !found->get(list)) return u64_field(key);
-  std::optional<u64> same;
-  for (const json::Element one : list) {
-    const auto value = as<uint64_t>(one);
-    if (!value || same.value_or(*value) != *value) return std::nullopt;
-    same = value;
-  }
-  return same;
+std::optional<u64> Config::count_field(std::string_view names) const {
+  return first_of(names, [&](std::string_view name) -> std::optional<u64> {
+    const auto found = field(name);
+    json::Array list;
+    if (!found || !found->get(list)) return found ? as<u64>(*found) : std::nullopt;
+    std::optional<u64> same;
+    for (const json::Element one : list) {
+      const auto value = as<u64>(one);
+      if (!value || same.value_or(*value) != *value) return std::nullopt;
+      same = value;
+    }
+    return same;
+  });
 }
-std::optional<double> Config::number_field(std::string_view key) const {
-  const auto found = field(key);
-  return found ? as<double>(*found) : std::nullopt;
+std::optional<double> Config::number_field(std::string_view names) const {
+  return value_of<double>(*this, names);
 }
-std::optional<std::string_view> Config::string_field(std::string_view key) const {
-  const auto found = field(key);
-  return found ? as<std::string_view>(*found) : std::nullopt;
+std::optional<std::string_view> Config::string_field(std::string_view names) const {
+  return value_of<std::string_view>(*this, names);
 }
-std::optional<bool> Config::bool_field(std::string_view key) const {
-  const auto found = field(key);
-  return found ? as<bool>(*found) : std::nullopt;
+std::optional<bool> Config::bool_field(std::string_view names) const {
+  return value_of<bool>(*this, names);
 }
 
 Result<std::optional<Config>> load_config(const ModelFolder& folder) {

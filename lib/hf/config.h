@@ -39,7 +39,7 @@ struct Rope {
 };
 
 /// One config.json. An optional is empty if the field is absent, null, or of the wrong type (then `findings` reports
-/// it). The comment of each member lists its aliases in the order in which they are tried.
+/// it). Most hyper-parameters have no member: count_field(fields::heads) and its like read them.
 struct Config {
   std::string path;  ///< file name for messages
 
@@ -48,29 +48,14 @@ struct Config {
   std::string model_type;                  ///< from text_config, else from the top level; may be empty
   bool has_text_config = false;            ///< the file has a text_config: a multimodal wrapper
 
-  std::optional<u64> block_count;  ///< num_hidden_layers, n_layers, n_layer, num_layers
-  std::optional<u64>
-      context_length;  ///< max_position_embeddings, n_ctx, n_positions, max_sequence_length, model_max_length
-  std::optional<u64> embedding_length;                   ///< hidden_size, n_embd, dim
-  std::optional<u64> feed_forward_length;                ///< intermediate_size, n_inner, hidden_dim
-  std::optional<u64> head_count;                         ///< num_attention_heads, n_head, n_heads
-  std::optional<u64> head_count_kv;                      ///< num_key_value_heads, n_kv_heads
-  std::optional<u64> head_dim;                           ///< head_dim
-  std::optional<u64> vocab_size;                         ///< vocab_size
-  std::optional<double> rms_norm_eps;                    ///< rms_norm_eps, norm_eps
-  std::optional<u64> expert_count;                       ///< num_local_experts, num_experts
-  std::optional<u64> expert_used_count;                  ///< num_experts_per_tok
-  std::optional<u64> expert_feed_forward_length;         ///< moe_intermediate_size
-  std::optional<u64> expert_shared_feed_forward_length;  ///< shared_expert_intermediate_size
+  std::optional<u64> block_count;  ///< fields::layers
+  std::optional<u64> vocab_size;
   std::optional<u64> sliding_window;
   std::optional<u64> sliding_window_pattern;
-  std::optional<double> attn_logit_softcapping, final_logit_softcapping, query_pre_attn_scalar;
-  std::optional<double> partial_rotary_factor;          ///< from the rope object, else from the top level
-  std::optional<u64> original_max_position_embeddings;  ///< from the top level (phi3)
+  std::optional<double> partial_rotary_factor;  ///< from the rope object, else from the top level
   std::optional<bool> tie_word_embeddings;
   std::vector<std::string> layer_types;
-  std::string hidden_act;  ///< hidden_activation, hidden_act
-  std::string dtype;       ///< dtype, torch_dtype
+  std::string hidden_act;  ///< fields::activation
   Rope rope;
 
   std::vector<u64> eos_token_ids;  ///< eos_token_id: a number or a list
@@ -82,15 +67,17 @@ struct Config {
 
   FindingLog findings;  ///< scope model: "hf-config-field" (wrong type), "hf-rope" (number out of range)
 
+  // Each takes several names, "a|b" (hf/fields.h), and returns the first that has such a value.
+
   /// Returns a field of the text_config overlay, else of the top level; nullopt if absent or null in both. "a.b" is
   /// member b of the object a.
-  std::optional<json::Element> field(std::string_view key) const;
-  std::optional<u64> u64_field(std::string_view key) const;
-  /// Like u64_field(), but also accepts a list of equal numbers, as some configs state sizes per layer.
-  std::optional<u64> same_u64_field(std::string_view key) const;
-  std::optional<double> number_field(std::string_view key) const;
-  std::optional<std::string_view> string_field(std::string_view key) const;
-  std::optional<bool> bool_field(std::string_view key) const;
+  std::optional<json::Element> field(std::string_view names) const;
+  std::optional<u64> u64_field(std::string_view names) const;
+  /// Also accepts a list of equal numbers, because some configs state sizes per layer.
+  std::optional<u64> count_field(std::string_view names) const;
+  std::optional<double> number_field(std::string_view names) const;
+  std::optional<std::string_view> string_field(std::string_view names) const;
+  std::optional<bool> bool_field(std::string_view names) const;
 
   /// The whole file. Elements are valid as long as any copy of this Config exists.
   std::shared_ptr<json::Document> document;

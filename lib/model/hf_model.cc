@@ -227,7 +227,7 @@ Status check_prediction(const HfModel& model, PredictionChoice prediction) {
         {}, {}, model.directory);
   }
   if (prediction != PredictionChoice::only || model.prediction_blocks > 0) return {};
-  const u64 stated = arch::stated_count(model.config, arch::prediction_fields).value_or(0);
+  const u64 stated = model.config.count_field(arch::prediction_fields).value_or(0);
   return input_error("convert-mtp",
                      stated == 0 ? std::string("has no block that predicts further tokens")
                                  : fmt::format("config.json speaks of {} for predicting further tokens, but {} tensors "

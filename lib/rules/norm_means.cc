@@ -51,7 +51,7 @@ bool is_one_of(std::string_view names, std::string_view tensor) {
   if (!tensor.ends_with(suffix)) return false;
   tensor.remove_suffix(suffix.size());
   bool found = false;
-  arch::for_each_name(names, [&](std::string_view name) {
+  for_each_name(names, [&](std::string_view name) {
     const bool ends = tensor.ends_with(name);
     found = found || (ends && (tensor.size() == name.size() || tensor[tensor.size() - name.size() - 1] == '.'));
   });

@@ -71,7 +71,7 @@ std::string_view class_of(const Family& family, std::string_view model_type) {
   if (model_type == arch::first_name(family.model_types)) return found;
   const std::string wanted = without_marks(model_type);
   bool is_found = false;
-  arch::for_each_name(family.classes, [&](std::string_view name) {
+  for_each_name(family.classes, [&](std::string_view name) {
     if (is_found || !without_marks(name).starts_with(wanted)) return;
     found = name;
     is_found = true;

@@ -31,7 +31,7 @@ constexpr std::string_view embedding_name = "token_embd.weight";
 // Returns the axes that apply from a stored shape like "[mlx] I,Kc,1 | I,1,Kc", or an empty view if none do.
 std::string_view stored_axes(std::string_view stored, const arch::Sizes& sizes, u64 layer) {
   std::string_view axes;
-  arch::for_each_name(stored, [&](std::string_view text) {
+  for_each_name(stored, [&](std::string_view text) {
     while (text.starts_with(' ')) text.remove_prefix(1);
     while (text.ends_with(' ')) text.remove_suffix(1);
     if (text.starts_with('[')) {

@@ -115,7 +115,7 @@ class Planner {
                    "the norms of the blocks for predicting further tokens have a mean near 0, so they are taken for "
                    "stored minus one, unlike the others of this directory");
     }
-    const u64 stated = arch::stated_count(model.config, arch::prediction_fields).value_or(0);
+    const u64 stated = model.config.count_field(arch::prediction_fields).value_or(0);
     const bool has_none = blocks == 0 && std::ranges::none_of(model.left_out, [](const LeftOut& tensor) {
                             return tensor.reason == LeftOutReason::prediction;
                           });

@@ -24,7 +24,7 @@ bool may_have_one_for_each_layer(arch::KeyType type) {
 // Returns the number of `key` in a list like "KEY=1|OTHER=0", or nullopt if absent.
 std::optional<u64> stated_number(std::string_view numbers, std::string_view key) {
   std::optional<u64> found;
-  arch::for_each_name(numbers, [&](std::string_view text) {
+  for_each_name(numbers, [&](std::string_view text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos || text.substr(0, equals) != key) return;
     u64 value = 0;

@@ -14,7 +14,7 @@ namespace {
 
 std::string list(std::string_view names) {
   std::string text;
-  arch::for_each_name(names, [&](std::string_view name) {
+  for_each_name(names, [&](std::string_view name) {
     if (!text.empty()) text += ", ";
     text += fmt::format("`{}`", name);
   });

@@ -30,7 +30,7 @@ std::string name_of(const arch::KeyFacts& facts) {
 
 std::string types_of(const arch::KeyFacts& facts) {
   std::string text;
-  arch::for_each_name(facts.types,
+  for_each_name(facts.types,
                       [&](std::string_view type) { text += fmt::format("{}`{}`", text.empty() ? "" : ", ", type); });
   if (facts.length == "layers") text += ", one for each layer";
   if (facts.length == "tokens") text += ", one for each token";
@@ -52,7 +52,7 @@ std::string readers_of(const arch::KeyFacts& facts) {
   if (facts.readers == "*") return facts.needed_by == "*" ? "**all**" : "all";
   if (facts.readers.empty()) return "none";
   std::string text;
-  arch::for_each_name(facts.readers, [&](std::string_view name) {
+  for_each_name(facts.readers, [&](std::string_view name) {
     const bool is_needed = arch::has_name(facts.needed_by, name);
     text += fmt::format("{}{}", text.empty() ? "" : ", ", is_needed ? fmt::format("**{}**", name) : std::string(name));
   });
@@ -79,7 +79,7 @@ std::string known_names() {
   const auto say = [&](std::string_view what, std::string_view name) { text += fmt::format("{} {}\n", what, name); };
   for (const arch::Family* family : arch::all_families()) say("architecture", family->gguf);
   for (const arch::RuntimeArchitecture& row : arch::runtime_architectures()) {
-    arch::for_each_name(row.names, [&](std::string_view name) { say("architecture", name); });
+    for_each_name(row.names, [&](std::string_view name) { say("architecture", name); });
   }
   for (const arch::KeyGroup& group : arch::key_groups()) {
     for (const arch::KeyFacts& facts : group.rows) say("key", facts.name);
@@ -104,7 +104,7 @@ std::string known_names() {
     for (const arch::Tensor& row : family->last_tensors) say_row(row, false);
   }
   for (const arch::RuntimeArchitecture& row : arch::runtime_architectures()) {
-    arch::for_each_name(row.names, [&](std::string_view name) { say("tensors", arch::runtime_tensors(name)); });
+    for_each_name(row.names, [&](std::string_view name) { say("tensors", arch::runtime_tensors(name)); });
   }
   return text;
 }

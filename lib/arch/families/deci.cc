@@ -40,7 +40,7 @@ static std::vector<Block> blocks_of(const hf::Config& config) {
     const auto feed_forward = json::member(one, "ffn");
     if (!attention || !feed_forward) return {};
     Block block;
-    const u64 heads = config.head_count.value_or(0);
+    const u64 heads = config.count_field(hf::fields::heads).value_or(0);
     const u64 in_group = json::u64_member(*attention, "n_heads_in_group").value_or(0);
     const bool has_matrix = flag_of(*attention, "replace_with_linear");
     const bool has_heads = in_group > 0 && !has_matrix && !flag_of(*attention, "no_op");
@@ -48,8 +48,8 @@ static std::vector<Block> blocks_of(const hf::Config& config) {
     block.key_heads = has_heads ? heads / in_group : 0;
     block.has_matrix_for_feed_forward = flag_of(*feed_forward, "replace_with_linear");
     if (!block.has_matrix_for_feed_forward && !flag_of(*feed_forward, "no_op")) {
-      block.width =
-          width_of(json::number_member(*feed_forward, "ffn_mult").value_or(0), config.embedding_length.value_or(0));
+      block.width = width_of(json::number_member(*feed_forward, "ffn_mult").value_or(0),
+                             config.u64_field(hf::fields::width).value_or(0));
     }
     blocks.push_back(block);
   }

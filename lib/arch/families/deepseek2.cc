@@ -95,8 +95,8 @@ static Status check_query_rank(KeyWriter& out) {
 }
 // The runtime ranks groups by their two best experts, this class by the best one.
 static Status check_groups(KeyWriter& out) {
-  const u64 groups = stated_count(out.config(), "n_group").value_or(1);
-  const u64 used = stated_count(out.config(), "topk_group").value_or(groups);
+  const u64 groups = out.config().count_field("n_group").value_or(1);
+  const u64 used = out.config().count_field("topk_group").value_or(groups);
   if (out.config().string_field("topk_method") != "group_limited_greedy" || used >= groups) return {};
   return out.refuse("topk_method",
                     fmt::format("is group_limited_greedy over {} groups, which this architecture ranks by "

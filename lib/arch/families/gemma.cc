@@ -41,7 +41,7 @@ constexpr Key gemma3_keys[] = {
 
 // The attention scale is 1 / sqrt(D), that of the 27B models (known by their layers) 1 / sqrt(E / H).
 static Status check_scale(KeyWriter& out, u64 layers_of_27b) {
-  const std::optional<double> stated = out.config().query_pre_attn_scalar;
+  const std::optional<double> stated = out.config().number_field("query_pre_attn_scalar");
   if (!stated) return {};
   const bool is_27b = out.size("L") == layers_of_27b;
   const u64 fixed = is_27b ? out.size("E") / out.size("H") : out.size("D");

@@ -24,7 +24,7 @@ static std::vector<u64> sliding_layers(const hf::Config& config, const Sizes& si
 }
 // Global layers may have a number of their own.
 static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
-  const u64 local = config.head_count_kv.value_or(1);
+  const u64 local = config.count_field(hf::fields::kv_heads).value_or(1);
   const u64 global = config.bool_field("attention_k_eq_v").value_or(false)
                          ? config.u64_field("num_global_key_value_heads").value_or(local)
                          : local;
@@ -34,7 +34,7 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 }
 // The layers that share keys and values may be twice as wide.
 static std::vector<u64> widths(const hf::Config& config, const Sizes& sizes) {
-  const u64 width = config.feed_forward_length.value_or(6144);
+  const u64 width = config.count_field(hf::fields::feed_forward).value_or(6144);
   const u64 shared = config.u64_field("num_kv_shared_layers").value_or(20);
   const u64 layers = sizes.get("L");
   const bool doubles = config.bool_field("use_double_wide_mlp").value_or(true) && shared < layers;

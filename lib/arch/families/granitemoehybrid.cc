@@ -9,7 +9,7 @@
 namespace modelutils::arch::families::granitemoehybrid {
 
 static std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
-  return in_layers(config.layer_types, {"attention"}, config.head_count_kv.value_or(0));
+  return in_layers(config.layer_types, {"attention"}, config.count_field(hf::fields::kv_heads).value_or(0));
 }
 
 // The runtime takes this key as a switch of rope. Of a config.json that says nothing mlx-lm makes rope.

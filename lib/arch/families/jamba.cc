@@ -11,7 +11,7 @@
 namespace modelutils::arch::families::jamba {
 
 static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
-  const u64 heads = config.head_count_kv.value_or(0);
+  const u64 heads = config.count_field(hf::fields::kv_heads).value_or(0);
   const std::vector<std::string> kinds = kinds_of_layers(config, "layers_block_type");
   if (!kinds.empty()) return in_layers(kinds, {"attention"}, heads);
   const std::optional<u64> period = config.u64_field("attn_layer_period");

@@ -9,7 +9,8 @@ namespace modelutils::arch::families::lfm2 {
 
 // Key heads are 0 in layers with a convolution; so the loader knows them.
 static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
-  const u64 heads = config.head_count_kv.value_or(config.head_count.value_or(0));
+  const u64 heads =
+      config.count_field(hf::fields::kv_heads).value_or(config.count_field(hf::fields::heads).value_or(0));
   std::vector<u64> of_layers(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
   if (!config.layer_types.empty()) {
     if (config.layer_types.size() != of_layers.size()) return {};
@@ -30,8 +31,9 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) 
 
 // The same everywhere, although only some layers have tensors that tell.
 static std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes) {
-  if (!config.head_count) return {};
-  return std::vector<u64>(static_cast<std::size_t>(sizes.get(symbol::layers)), *config.head_count);
+  const std::optional<u64> heads = config.count_field(hf::fields::heads);
+  if (!heads) return {};
+  return std::vector<u64>(static_cast<std::size_t>(sizes.get(symbol::layers)), *heads);
 }
 
 constexpr auto sizes = [] {

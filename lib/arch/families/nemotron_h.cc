@@ -20,13 +20,15 @@ static bool has_experts(const hf::Config& config) {
 }
 static std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
   return in_layers(kinds_of_layers(config, pattern), {"*", "attention", "full_attention"},
-                   config.head_count_kv.value_or(0));
+                   config.count_field(hf::fields::kv_heads).value_or(0));
 }
 static std::vector<u64> dense_widths(const hf::Config& config, const Sizes&) {
-  return in_layers(kinds_of_layers(config, pattern), {"-", "mlp"}, config.feed_forward_length.value_or(0));
+  return in_layers(kinds_of_layers(config, pattern), {"-", "mlp"},
+                   config.count_field(hf::fields::feed_forward).value_or(0));
 }
 static std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
-  return in_layers(kinds_of_layers(config, pattern), {"E", "moe"}, config.expert_feed_forward_length.value_or(0));
+  return in_layers(kinds_of_layers(config, pattern), {"E", "moe"},
+                   config.count_field("moe_intermediate_size").value_or(0));
 }
 
 constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, const Sizes&)) {

@@ -7,7 +7,6 @@ namespace modelutils::arch::families::olmo {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
-  named(keys, "embedding_length").fields = "hidden_size|d_model";
   named(keys, "feed_forward_length").fields = {};  // in one form it counts up and gate together
   named(keys, "vocab_size").fields = "embedding_size|vocab_size";
   return keys;

@@ -10,7 +10,7 @@
 namespace modelutils::arch::families::plamo {
 
 static std::optional<u64> key_heads(const hf::Config& config, const Sizes& known) {
-  const u64 shared = std::max<u64>(stated_count(config, "n_shared_head").value_or(8), 1);
+  const u64 shared = std::max<u64>(config.count_field("n_shared_head").value_or(8), 1);
   return (known.get(symbol::heads) + shared - 1) / shared;
 }
 constexpr auto sizes = [] {

@@ -15,11 +15,12 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 layers = sizes.get(symbol::layers);
   const u64 step = config.u64_field("mamba_step").value_or(2);
   const bool has_mamba = config.bool_field("mamba_enabled").value_or(true);
-  if (!config.head_count_kv || (has_mamba && step < 2)) return {};
+  const std::optional<u64> kv_heads = config.count_field(hf::fields::kv_heads);
+  if (!kv_heads || (has_mamba && step < 2)) return {};
   std::vector<u64> heads(static_cast<std::size_t>(layers), 0);
   for (u64 layer = 0; layer < layers; ++layer) {
     const bool is_attention = !has_mamba || (layers <= step / 2 ? layer + 1 == layers : layer % step == step / 2);
-    if (is_attention) heads[static_cast<std::size_t>(layer)] = *config.head_count_kv;
+    if (is_attention) heads[static_cast<std::size_t>(layer)] = *kv_heads;
   }
   return heads;
 }

@@ -15,7 +15,7 @@ static Status check_rope_layers(KeyWriter& out) {
   json::Array layers;
   const auto list = out.config().field("no_rope_layers");
   if (!list || !list->get(layers)) {
-    const u64 interval = stated_count(out.config(), "no_rope_layer_interval").value_or(4);
+    const u64 interval = out.config().count_field("no_rope_layer_interval").value_or(4);
     return interval == 4 ? Status{} : out.refuse("no_rope_layer_interval", fmt::format("is {}; {}", interval, because));
   }
   u64 seen = 0;

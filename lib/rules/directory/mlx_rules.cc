@@ -64,15 +64,10 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   if (known == nullptr) return;
   Severity severity = is_mlx(model) ? Severity::error : Severity::warning;
   if (!whole || known->class_has_defaults) severity = Severity::note;
-  const auto is_there = [&](std::string_view fields) {
-    bool found = false;
-    arch::for_each_name(fields, [&](std::string_view field) { found = found || config.field(field); });
-    return found;
-  };
   // Wrappers leave values to their class's defaults (Pixtral: heads). With head_dim the heads follow from the tensors.
-  const bool tensors_tell_heads = config.has_text_config && config.head_dim.has_value();
+  const bool tensors_tell_heads = config.has_text_config && config.u64_field("head_dim").has_value();
   for (const arch::Key* key : arch::keys_of(*known)) {
-    if (!states_it_alone(*key) || is_there(key->fields)) continue;
+    if (!states_it_alone(*key) || config.field(key->fields)) continue;
     if (tensors_tell_heads && key->symbol == arch::symbol::heads) continue;
     log.add(severity, Scope::model, "hf-config-missing",
             fmt::format("is missing, but {} models need it", config.model_type),

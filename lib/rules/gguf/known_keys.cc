@@ -32,7 +32,7 @@ arch::KeyValueType type_of(const gguf::KeyValue& entry) {
 // Returns the allowed types of a key, scalars before arrays.
 std::vector<arch::KeyValueType> types_of(const arch::KeyFacts& facts) {
   std::vector<arch::KeyValueType> types;
-  arch::for_each_name(facts.types, [&](std::string_view text) {
+  for_each_name(facts.types, [&](std::string_view text) {
     if (const auto type = arch::key_value_type(text)) types.push_back(*type);
   });
   return types;

@@ -71,8 +71,8 @@ TEST(Facts, KnowWhatAListHolds) {
 
 TEST(Facts, OfAnUnknownClassAreFieldsThatMostHave) {
   const Facts facts =
-      facts_of_config(R"({"architectures": ["NoSuchModel"], "n_layer": 3, "n_embd": 64, "n_head": [4, 4],
-    "num_experts_per_tok": 2, "num_hidden_layers": "x"})");
+      facts_of_config(R"({"architectures": ["NoSuchModel"], "n_layer": 3, "d_model": 64, "n_head": [4, 4],
+    "moe_k": 2, "num_hidden_layers": "x"})");
   EXPECT_EQ(facts.architecture, "");
   EXPECT_EQ(facts.layers.number(), 3u) << "a name with a text is skipped";
   EXPECT_EQ(facts.width.number(), 64u);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hf/fields.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::hf {
@@ -22,14 +23,14 @@ TEST(Config, ReadsAPlainLlama) {
   EXPECT_EQ(config.architecture, "LlamaForCausalLM");
   EXPECT_EQ(config.model_type, "llama");
   EXPECT_EQ(config.block_count, 2u);
-  EXPECT_EQ(config.embedding_length, 256u);
-  EXPECT_EQ(config.feed_forward_length, 512u);
-  EXPECT_EQ(config.head_count, 8u);
-  EXPECT_EQ(config.head_count_kv, 2u);
-  EXPECT_EQ(config.head_dim, 32u);
+  EXPECT_EQ(config.u64_field(fields::width), 256u);
+  EXPECT_EQ(config.count_field(fields::feed_forward), 512u);
+  EXPECT_EQ(config.count_field(fields::heads), 8u);
+  EXPECT_EQ(config.count_field(fields::kv_heads), 2u);
+  EXPECT_EQ(config.u64_field("head_dim"), 32u);
   EXPECT_EQ(config.vocab_size, 512u);
-  EXPECT_EQ(config.rms_norm_eps, 1e-05);
-  EXPECT_EQ(config.context_length, 8192u);
+  EXPECT_EQ(config.number_field(fields::rms_epsilon), 1e-05);
+  EXPECT_EQ(config.u64_field(fields::context), 8192u);
   EXPECT_EQ(config.rope.theta, 500000.0);
   EXPECT_FALSE(config.rope.scaling);
   EXPECT_EQ(config.eos_token_ids, std::vector<u64>{511});
@@ -37,7 +38,7 @@ TEST(Config, ReadsAPlainLlama) {
   EXPECT_FALSE(config.pad_token_id);
   EXPECT_EQ(config.tie_word_embeddings, false);
   EXPECT_EQ(config.hidden_act, "silu");
-  EXPECT_EQ(config.dtype, "bfloat16");
+  EXPECT_EQ(config.string_field(fields::dtype), "bfloat16");
   ASSERT_TRUE(config.quantization);
   EXPECT_TRUE(config.quantization->is_object());
   EXPECT_TRUE(config.findings.empty());
@@ -46,9 +47,9 @@ TEST(Config, ReadsAPlainLlama) {
 TEST(Config, TakesNullAsAbsent) {
   const Config config = read(R"({"head_dim": null, "sliding_window": null, "rope_scaling": null, "eos_token_id": null,
     "num_key_value_heads": null, "architectures": null, "quantization": null, "tie_word_embeddings": null})");
-  EXPECT_FALSE(config.head_dim);
+  EXPECT_FALSE(config.u64_field("head_dim"));
   EXPECT_FALSE(config.sliding_window);
-  EXPECT_FALSE(config.head_count_kv);
+  EXPECT_FALSE(config.count_field(fields::kv_heads));
   EXPECT_TRUE(config.eos_token_ids.empty());
   const Config without = read(R"({"eos_token_id": -1, "bos_token_id": -1, "pad_token_id": -1})");
   EXPECT_TRUE(without.findings.empty());
@@ -66,8 +67,8 @@ TEST(Config, ReadsFieldsOfObjectsAndListsOfEqualNumbers) {
   EXPECT_EQ(config.u64_field("attn_config.a.b"), 3u);
   EXPECT_FALSE(config.u64_field("attn_config.absent"));
   EXPECT_FALSE(config.u64_field("absent.kv_n_heads"));
-  EXPECT_EQ(config.expert_feed_forward_length, 64u);
-  EXPECT_FALSE(config.same_u64_field("num_experts_per_tok"));
+  EXPECT_EQ(config.count_field("moe_intermediate_size"), 64u);
+  EXPECT_FALSE(config.count_field("num_experts_per_tok"));
   EXPECT_FALSE(config.sliding_window_pattern);
   ASSERT_EQ(config.findings.size(), 1u);
   EXPECT_EQ(config.findings[0].code, "hf-config-field");
@@ -82,7 +83,7 @@ TEST(Config, LaysTheTextConfigOverTheTopLevel) {
       "hidden_size": 2560, "vocab_size": null, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}},
       "vision_config": {"hidden_size": 7}})");
     EXPECT_TRUE(config.has_text_config) << key;
-    EXPECT_EQ(config.embedding_length, 2560u);
+    EXPECT_EQ(config.u64_field(fields::width), 2560u);
     EXPECT_EQ(config.vocab_size, 9u) << "a null inside does not hide the outer value";
     EXPECT_EQ(config.model_type, "gemma3_text");
     EXPECT_EQ(config.architecture, "Gemma3ForConditionalGeneration");
@@ -97,15 +98,15 @@ TEST(Config, ResolvesAliases) {
   const Config config = read(R"({"n_layer": 3, "n_ctx": 77, "n_embd": 5, "n_inner": 6, "n_heads": 4, "n_kv_heads": 2,
     "norm_eps": 1e-6, "num_experts": 8, "hidden_activation": "gelu_pytorch_tanh", "hidden_act": "gelu", "dtype": "float16"})");
   EXPECT_EQ(config.block_count, 3u);
-  EXPECT_EQ(config.context_length, 77u);
-  EXPECT_EQ(config.embedding_length, 5u);
-  EXPECT_EQ(config.feed_forward_length, 6u);
-  EXPECT_EQ(config.head_count, 4u);
-  EXPECT_EQ(config.head_count_kv, 2u);
-  EXPECT_EQ(config.rms_norm_eps, 1e-6);
-  EXPECT_EQ(config.expert_count, 8u);
+  EXPECT_EQ(config.u64_field(fields::context), 77u);
+  EXPECT_EQ(config.u64_field(fields::width), 5u);
+  EXPECT_EQ(config.count_field(fields::feed_forward), 6u);
+  EXPECT_EQ(config.count_field(fields::heads), 4u);
+  EXPECT_EQ(config.count_field(fields::kv_heads), 2u);
+  EXPECT_EQ(config.number_field(fields::rms_epsilon), 1e-6);
+  EXPECT_EQ(config.u64_field(fields::experts), 8u);
   EXPECT_EQ(config.hidden_act, "gelu_pytorch_tanh");
-  EXPECT_EQ(config.dtype, "float16");
+  EXPECT_EQ(config.string_field(fields::dtype), "float16");
   EXPECT_EQ(read(R"({"num_hidden_layers": 1, "n_layers": 2})").block_count, 1u) << "the first name wins";
 }
 
@@ -205,14 +206,14 @@ TEST(Config, RopeLongFactors) {
   EXPECT_EQ(config.rope.scaling->short_factor, (std::vector<double>{1, 1.5}));
   EXPECT_TRUE(config.rope.scaling->long_factor.empty()) << "not all numbers";
   EXPECT_EQ(config.rope.scaling->short_mscale, 1.1);
-  EXPECT_EQ(config.original_max_position_embeddings, 4096u);
+  EXPECT_EQ(config.u64_field("original_max_position_embeddings"), 4096u);
 }
 
 TEST(Config, RemarksFieldsOfTheWrongType) {
   const Config config = read(R"({"hidden_size": "64", "num_hidden_layers": -2, "vocab_size": 1.5, "rms_norm_eps": true,
     "architectures": "Llama", "eos_token_id": [1, "x"], "rope_scaling": 3, "tie_word_embeddings": "no",
     "model_type": 4, "layer_types": [1], "bos_token_id": 7})");
-  EXPECT_FALSE(config.embedding_length);
+  EXPECT_FALSE(config.u64_field(fields::width));
   EXPECT_FALSE(config.block_count);
   EXPECT_FALSE(config.vocab_size);
   EXPECT_FALSE(config.tie_word_embeddings);
@@ -236,6 +237,17 @@ TEST(Config, GivesRawFields) {
   EXPECT_FALSE(Config{}.field("a"));
 }
 
+TEST(Config, FieldsMayHaveSeveralNames) {
+  const Config config = read(R"({"a": "x", "b": 2, "c": 3, "d": [4, 4], "e": null})");
+  EXPECT_EQ(config.u64_field("z|a|b|c"), 2u) << "the first with such a value";
+  EXPECT_EQ(config.string_field("c|a"), "x");
+  EXPECT_EQ(config.count_field("a|d|b"), 4u);
+  EXPECT_EQ(config.u64_field("a|d|b"), 2u);
+  EXPECT_TRUE(config.field("e|a"));
+  EXPECT_FALSE(config.field("e|z"));
+  EXPECT_FALSE(config.field(""));
+}
+
 TEST(Config, StaysValidWhenCopied) {
   Config copy;
   {
@@ -256,7 +268,7 @@ TEST(Config, RefusesWhatIsNoObject) {
   const test::TempDir folder;
   EXPECT_FALSE(load_config(folder.path()).value());
   folder.write("config.json", R"({"head_dim": 3})");
-  EXPECT_EQ(load_config(folder.path()).value()->head_dim, 3u);
+  EXPECT_EQ(load_config(folder.path()).value()->u64_field("head_dim"), 3u);
   folder.write("broken/config.json/x", "");
   EXPECT_EQ(load_config(folder.file("broken")).error().code, "io-directory");
 }

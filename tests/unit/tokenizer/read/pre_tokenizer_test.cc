@@ -215,7 +215,7 @@ TEST(PreTokenizer, EveryRowNamesAKnownPreTokenizer) {
     const arch::TokenizerFacts& facts = family->tokenizer;
     EXPECT_TRUE(facts.pre.empty() || names.contains(facts.pre)) << family->name;
     for (const std::string_view list : {facts.pre_of_merges, facts.pre_of_ranks}) {
-      arch::for_each_name(list, [&](std::string_view pair) {
+      for_each_name(list, [&](std::string_view pair) {
         EXPECT_TRUE(tokenizer::is_known_pre(pair.substr(pair.find('=') + 1))) << family->name << ": " << pair;
       });
     }
