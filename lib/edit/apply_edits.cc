@@ -22,7 +22,7 @@ struct Pair {
   std::string right;
 };
 
-// An error of the same kind, with the operation and its key named.
+// Returns the error, with the operation and the key added to usage errors.
 tl::unexpected<Error> in_operation(Error error, const EditOperation& operation, std::string_view key) {
   if (error.kind == ErrorKind::usage) {
     return usage_error(fmt::format("{} {}: {}", operation.where(), key, error.message));
@@ -66,7 +66,7 @@ class Applier {
     return Pair{text.substr(0, equals), text.substr(equals + 1)};
   }
 
-  // The filler key is not a key of the model: globs do not see it.
+  // Globs do not match the filler, which is not a key of the model.
   EachName key_names() const {
     return [this](const auto& visit) {
       for (const gguf::OutKey& key : model_.keys) {
@@ -87,7 +87,7 @@ class Applier {
                        fmt::format("{}: there is no such key{}", operation.where(), closest.hint(advice)), at_key(key));
   }
 
-  // Keys that say how the file is laid out, which a changed value alone would make wrong.
+  // Refuses keys that describe the file's layout, because changing only the value would corrupt the file.
   Status check_layout_key(const EditOperation& operation, std::string_view key) {
     if (!is_layout_key(key)) return {};
     const std::string message = fmt::format("{}: this key is changed only by {}", operation.where(),
@@ -146,7 +146,7 @@ class Applier {
     return {};
   }
 
-  // The type of a key that llama.cpp knows: of several, an array for a value that is a list.
+  // Returns the type of a key that llama.cpp knows. If it accepts several, prefers an array for list values.
   std::optional<EditType> known_type(const std::string& key, std::string_view value) const {
     EditedModel& model = model_;
     const arch::KeyFacts* facts = arch::find_key_facts(key, counts_of(model).architecture);
@@ -160,7 +160,7 @@ class Applier {
     return found;
   }
 
-  // In the place of a key of that name, else at the end.
+  // Replaces the key of that name, or appends it.
   void put(gguf::OutKey key) {
     if (gguf::OutKey* there = model_.find_key(key.key)) {
       *there = std::move(key);
@@ -261,7 +261,7 @@ class Applier {
     if (error != std::errc() || end != text.data() + text.size() || !is_power_of_two(value)) {
       return usage_error(fmt::format("{} takes a power of two (8, 16, 32, …), not '{}'", operation.where(), text));
     }
-    // What has the usual alignment needs no key for it, but keeps one that it had already.
+    // The default alignment needs no key, but an existing key with that value stays.
     const gguf::OutKey* key = model_.find_key("general.alignment");
     if (key != nullptr && key->type == gguf::ValueType::u32 && value == model_.alignment()) return {};
     if (value == default_alignment) {

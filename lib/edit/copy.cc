@@ -40,9 +40,10 @@ class FileWriter {
     return {};
   }
 
-  // What comes before the first whole block is copied, so that the kernel can share the blocks after it.
+  // Copies up to the first full block separately, so that the kernel can share the blocks that follow.
   Status copy(EditedPiece piece) {
-    const RandomAccessFile& source = *set_.files[piece.file].source->as_file();  // refused when planned if it is none
+    const RandomAccessFile& source = *set_.files[piece.file].source->as_file();  // the planner refuses sources that are
+                                                                                 // not files
     const u64 into_block = piece.to % shared_block_bytes;
     if (output_.is_seekable() && into_block != 0 && piece.from % shared_block_bytes == into_block) {
       MU_TRY(step(source, piece, std::min(piece.size, shared_block_bytes - into_block)));
@@ -66,7 +67,7 @@ class FileWriter {
   WriteBack write_back_;
 };
 
-// The file on the disk must be the one that was planned, whose every rule was checked: the same header, the same size.
+// Checks that the file on disk has the planned size and header. The plan has passed every rule.
 Status check_written(const EditedFile& file, const AtomicOutput& output) {
   if (!output.is_seekable()) return {};
   auto opened = RandomAccessFile::open(output.staging_path());
@@ -93,7 +94,7 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   u64 total = 0;
   for (const EditedFile& file : files) total += file.layout.file_size;
   if (!files.empty()) MU_TRY(check_free_space(files.front().path, total));
-  // There may be more of them than files may be open.
+  // Paused, because there may be more outputs than files may be open.
   for (const EditedFile& file : files) {
     MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, options));
     if (files.size() > 1) output.pause();

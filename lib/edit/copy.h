@@ -1,4 +1,4 @@
-// Writes the files of an edited model anew: header, then the tensor data, copied by the kernel or shared where it can.
+// Writes the files of an edited model: header, then the tensor data, copied or shared by the kernel if possible.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace modelutils::edit {
 
-/// Writes every file under its temporary name (in order into a pipe), reads its header back, and then gives all of them
-/// their names. `progress` is restarted with the bytes to be written. Errors: reading; those of AtomicOutput;
+/// Writes every file under its temporary name (or in order into a pipe), reads its header back, and then renames all of
+/// them. Restarts `progress` with the number of bytes to write. Errors: those of reading and of AtomicOutput;
 /// "edit-self-check" (a bug).
 Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& set, const OutputOptions& options,
                     Progress& progress);

@@ -34,14 +34,14 @@ class ModelReader {
       const EditedTensor& last = model_.tensors.back();
       const gguf::Document& document = set_.files[last.file].document;
       const u64 end = last.offset + last.bytes;
-      // Where the data ends at a multiple of the alignment, nothing tells; files have padding then.
+      // If the data ends at a multiple of the alignment, the file does not show whether it pads; assume it does.
       model_.is_end_padded = document.file_size != end || end % document.alignment == 0;
     }
     return std::move(model_);
   }
 
  private:
-  // Where a header breaks off, nothing behind it can be found; all else --force can leave out.
+  // Refuses incomplete headers, since nothing after the break can be found. --force can leave out anything else.
   Status check_container() {
     const Findings findings = gguf_container_findings(set_);
     model_.remarks = leading_warnings(findings);

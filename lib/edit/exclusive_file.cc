@@ -24,7 +24,7 @@ Result<std::string> resolve(const std::string& path) {
   return target;
 }
 
-// The error, or with `force` a remark.
+// Returns an error, or adds a remark with `force`.
 Status refuse(std::string code, std::string message, const std::string& path, bool force, Findings& remarks) {
   if (!force) return output_error(std::move(code), message + "; --force edits it all the same", path);
   Finding remark;
@@ -36,7 +36,7 @@ Status refuse(std::string code, std::string message, const std::string& path, bo
   return {};
 }
 
-// fcntl(2), F_SETLEASE.
+// Describes why a lease was refused. Source: fcntl(2), F_SETLEASE.
 std::string_view why_no_lease(int reason) {
   if (reason == EACCES) return "it belongs to another user, and this process does not have CAP_LEASE";
   if (reason == EPERM) return "this process may not take leases, as in a container without CAP_LEASE";

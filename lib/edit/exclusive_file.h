@@ -1,4 +1,4 @@
-// A file opened to be changed in place, by nobody else at the same time where the system can promise that.
+// A file opened for changes in place, with exclusive access if the system can guarantee that.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,21 +12,22 @@
 
 namespace modelutils::edit {
 
-/// Refuses, whatever is forced, a file whose name is its checksum. Errors of kind input: "edit-in-cache", "io-open".
+/// Refuses, even if forced, a file in a download cache, whose name is its checksum. Errors of kind input:
+/// "edit-in-cache", "io-open".
 Status refuse_download_cache(const std::string& path);
 
 struct ExclusiveOptions {
-  bool force = false;     ///< although another process has the file open
-  bool any_name = false;  ///< although it has further names (hard links)
+  bool force = false;     ///< even if another process has the file open
+  bool any_name = false;  ///< even if it has other names (hard links)
 };
 
 class ExclusiveFile {
  public:
-  /// Opens the file that `path` leads to, and takes a write lease on it: nobody has it open or mapped then, and who
-  /// opens it waits until this object is gone (or the system's time for that has passed). What the options allow is a
-  /// remark; where there are no leases, a remark says so. A second edit of the file is refused whatever is allowed, as
-  /// far as the file system has locks. Errors: "edit-in-cache" (kind input); of kind output: "out-open", "edit-owner",
-  /// "edit-hard-links", "edit-in-use".
+  /// Opens the file that `path` leads to and takes a write lease on it: no other process has it open or mapped, and one
+  /// that opens it waits until this object is destroyed (or the system's lease timeout passes). Adds a remark for
+  /// everything that the options permit, and if leases are not available. Never permits two edits of a file at once, as
+  /// far as the file system supports locks. Errors: "edit-in-cache" (kind input); of kind output: "out-open",
+  /// "edit-owner", "edit-hard-links", "edit-in-use".
   static Result<ExclusiveFile> open(const std::string& path, ExclusiveOptions options, Findings& remarks);
 
   const RandomAccessFile& reader() const { return *file_; }

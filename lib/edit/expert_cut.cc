@@ -106,7 +106,7 @@ class ExpertCut {
     return {};
   }
 
-  // Groups are runs of equal length, before and after.
+  // Groups are runs of equal length, and must remain so.
   Status check_groups(u64 groups, const std::vector<u64>& list) const {
     if (list.empty() || experts_ % groups != 0) return {};
     std::vector<u64> left(static_cast<std::size_t>(groups), 0);
@@ -117,7 +117,7 @@ class ExpertCut {
                   counts_.key("expert_group_count"));
   }
 
-  // Would the weights of those that stay be the same wherever none of the others was chosen?
+  // Checks that the remaining experts' weights stay the same for every token that chose none of the dropped ones.
   Status check_weights() {
     const u64 groups = count_of(model_, counts_.key("expert_group_count"));
     const u64 used_groups = count_of(model_, counts_.key("expert_group_used_count"));
@@ -136,7 +136,7 @@ class ExpertCut {
         counts_.key("expert_weights_norm"));
   }
 
-  // Which dimension counts experts, in a tensor of this name; nothing if none does.
+  // Returns the dimension that counts experts in a tensor of this name, or nullopt if it has none.
   std::optional<std::size_t> dimension_of_experts(const arch::Names& names, const EditedTensor& tensor) const {
     constexpr std::string_view suffixes[] = {".scale", ".input_scale"};
     for (const std::string_view suffix : suffixes) {
@@ -188,7 +188,7 @@ class ExpertCut {
   void change_keys() {
     const auto kept = static_cast<u32>(kept_);
     *model_.find_key(counts_.key("expert_count")) = gguf::make_key(counts_.key("expert_count"), kept);
-    // "8x7B" counts them, too.
+    // The size label contains the expert count, as in "8x7B".
     gguf::OutKey* label = model_.find_key("general.size_label");
     const auto text = label == nullptr ? std::nullopt : gguf::elements_of(*label).text();
     const std::string counted_before = fmt::format("{}x", experts_);

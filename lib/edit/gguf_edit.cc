@@ -45,7 +45,7 @@ Status check_options(const EditOptions& options) {
   return {};
 }
 
-// What is read (the model, scripts, values, other models) is known where it is opened: io/read_files.h.
+// No `inputs`: io/read_files.h tracks everything that was opened (the model, scripts, values, other models).
 OutputOptions output_options(const EditOptions& options) {
   return {.force = options.force, .inputs = {}, .binary = true};
 }
@@ -70,7 +70,7 @@ class EditPlanner {
     ReadOptions read{.force = options_.force, .split_keys = options_.in_place};
     was_whole_ = is_whole_model(plan_.before);
     MU_ASSIGN(model_, read_edited_model(plan_.before, read));
-    // A file may have hundreds of thousands of tensors: from here on they are in one place at a time.
+    // A file may have hundreds of thousands of tensors; from here on only one copy is in memory.
     for (const gguf::SetFile& file : plan_.before.files) old_records_.push_back(tensor_records(file.document));
     forget_tensors(plan_.before);
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
@@ -103,7 +103,7 @@ class EditPlanner {
       layout.old_data_offset = first.document.data_offset;
     }
     MU_ASSIGN(plan_.files, lay_out(model_, layout));
-    std::vector<EditedTensor>().swap(model_.tensors);  // the layout has them now
+    std::vector<EditedTensor>().swap(model_.tensors);  // now in the layout
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {
       const std::string& name = options_.output.empty() ? options_.model : file.path;
@@ -123,8 +123,8 @@ class EditPlanner {
     return {};
   }
 
-  // Every file of a set keeps its tensors; the keys of the model are in the first. The headers are read back when the
-  // model is no longer in memory.
+  // Each file of a set keeps its tensors; the model's keys are in the first. The headers are read back after the
+  // model's memory is freed.
   Status plan_in_place() {
     std::size_t tensor = 0;
     plan_.headers.reserve(plan_.before.files.size());
@@ -172,7 +172,7 @@ class EditPlanner {
       return tl::make_unexpected(in_file(std::move(fits.error()), file.path));
     }
     MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment, model_.version));
-    // Another alignment pads the last tensor in another way.
+    // A different alignment changes the padding after the last tensor.
     const bool is_same_end = alignment == document.alignment || layout.file_size == document.file_size;
     bool is_same_data =
         is_same_end && tensors.size() == document.tensor_count && layout.header.size() == document.data_offset;
@@ -183,7 +183,7 @@ class EditPlanner {
       return input_error("edit-in-place-data", "the edit would move tensor data, which --in-place cannot do; use -o",
                          {}, {}, file.path);
     }
-    keys.clear();  // the header has them now, and a vocabulary is large
+    keys.clear();  // now in the header; a vocabulary is large
     keys.shrink_to_fit();
     plan_.headers.push_back(std::move(layout.header));
     return note_change(file, plan_.headers.back());
@@ -208,14 +208,14 @@ class EditPlanner {
     return {};
   }
 
-  // The bytes of a header that say what its tensors are.
+  // Returns the range of header bytes that describe the tensors.
   static Extent tensor_records(const gguf::Document& document) {
     if (document.tensors.empty()) return {};
     const u64 begin = document.tensors.front().info_offset;
     return {begin, document.header_end - begin};
   }
 
-  // For a comparison with what was: tensors of which none has changed take no part in it.
+  // Prepares the sets for a comparison: omits the tensors unless any of them changed.
   Status keep_what_differs() {
     bool is_same = plan_.before.files.size() == plan_.after.files.size();
     for (std::size_t i = 0; is_same && i < old_records_.size(); ++i) {
@@ -233,7 +233,7 @@ class EditPlanner {
     return {};
   }
 
-  // What the edit would break is refused, or with --force a remark.
+  // Refuses edits that break rules, or adds remarks with --force.
   Status guard() {
     if (!options_.force && !model_.kept_layers.empty()) {
       MU_TRY(remember_tensors(plan_.before));
@@ -256,7 +256,7 @@ class EditPlanner {
   EditPlan plan_;
   EditedModel model_;
   bool was_whole_ = false;
-  std::vector<Extent> old_records_;  // tensor_records() of the files of `before`
+  std::vector<Extent> old_records_;  // tensor_records() of each file of `before`
 };
 
 }  // namespace
@@ -273,7 +273,7 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
   std::vector<WrittenFile> written;
   plan.after = {};
   if (options.in_place) {
-    // A lease is given to whoever alone has the file open.
+    // Close the file first: a lease requires that no other descriptor is open.
     plan.before = {};
     if (plan.change) MU_TRY(change_header(*plan.change, options.force, plan.remarks));
     return written;

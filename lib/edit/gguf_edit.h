@@ -1,4 +1,5 @@
-// gguf-edit: keys, names and layout of a GGUF model changed; tensor data is copied or left where it is, never decoded.
+// gguf-edit: changes the keys, names and layout of a GGUF model. Copies tensor data or leaves it in place; never
+// decodes it.
 #pragma once
 
 #include <optional>
@@ -15,7 +16,7 @@ namespace modelutils::edit {
 
 struct EditOptions {
   std::string model;
-  std::string output;  ///< empty: none; "-" streams to standard output
+  std::string output;  ///< empty for none; "-" streams to standard output
   bool in_place = false;
   bool dry_run = false;
   bool force = false;
@@ -30,30 +31,30 @@ struct WrittenFile {
   u64 tensors = 0;
 };
 
-/// What an edit does, or with dry_run would do.
+/// The outcome of an edit, or of a dry run.
 struct EditPlan {
-  Findings remarks;                    ///< rules that --force has overridden, and what was left out
-  gguf::SplitSet before;               ///< without its tensors, unless it is a dry run that changes some
-  gguf::SplitSet after;                ///< the files as planned: their data reads as zeros unless edited in place; of a
-                                       ///< dry run that changes no tensor without them
-  std::vector<gguf::SetFile> grafted;  ///< files that tensors come from besides `before`
+  Findings remarks;                    ///< rules that --force overrode, and parts that were left out
+  gguf::SplitSet before;               ///< without tensors, except in a dry run that changes some
+  gguf::SplitSet after;                ///< the planned files; without tensors in a dry run that changes none. Unless
+                                       ///< edited in place, their data reads as zeros
+  std::vector<gguf::SetFile> grafted;  ///< further files that tensors come from
   std::vector<EditedFile> files;
-  std::vector<std::string> headers;    ///< that `after` reads, if edited in place
-  std::optional<HeaderChange> change;  ///< in place: nothing if no byte changes
+  std::vector<std::string> headers;    ///< storage for the headers of `after` when editing in place
+  std::optional<HeaderChange> change;  ///< nullopt unless edited in place and some byte changes
 };
 
-/// Plans and checks an edit; writes nothing. Whatever can be refused is refused here.
+/// Plans and checks an edit without writing. Everything that can be refused is refused here.
 ///
-/// Errors: "convert-…" never; those of apply_edits(), read_edited_model(), lay_out(); a rule that the edit would break,
-/// under its own code (kind input); in place also "edit-in-cache", "edit-in-place-data", "edit-in-place-parts" (kind
-/// input), "edit-no-room" (kind output); with an output those of AtomicOutput::check().
+/// Errors: those of apply_edits(), read_edited_model() and lay_out(); a rule that the edit would break, under its own
+/// code (kind input); in place also "edit-in-cache", "edit-in-place-data", "edit-in-place-parts" (kind input),
+/// "edit-no-room" (kind output); with an output those of AtomicOutput::check().
 Result<EditPlan> plan_edit(const EditOptions& options);
 
-/// Does what was planned. Gives the files written; none in place. Errors: those of write_edited() and change_header().
+/// Carries out the plan. Returns the files written, none if edited in place. Errors: those of write_edited() and
+/// change_header().
 Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPlan& plan, Progress& progress);
 
-/// --recover, for every file of a set, or with a journal that is named for the one file. Errors: those of
-/// recover_header().
+/// --recover: for every file of a set, or for one file with the given journal. Errors: those of recover_header().
 Result<Recovery> recover_edit(const std::string& model, const RecoverOptions& options, Findings& remarks);
 
 }  // namespace modelutils::edit

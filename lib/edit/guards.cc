@@ -30,7 +30,7 @@ constexpr std::array guarded_warnings = {std::string_view("gguf-architecture-mis
                                          std::string_view("template-limit"),
                                          std::string_view("template-syntax")};
 
-// Are the texts of tokens and merges the same? Where they cannot be read, the rules say why.
+// True if the texts of tokens and merges are equal. The rules report texts that cannot be read.
 bool has_same_texts(const gguf::SetFile& before, const gguf::SetFile& after) {
   const gguf::Index old_index(before.document), new_index(after.document);
   for (const std::string_view key : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"}) {
@@ -50,7 +50,7 @@ bool has_same_texts(const gguf::SetFile& before, const gguf::SetFile& after) {
 
 FindingLog findings_of(const gguf::SplitSet& set, bool is_whole, TokenTexts texts) {
   FindingLog log = gguf_structure_rules(set, texts);
-  // A block alone is meant to lack the trunk, and rules and --fit say what it is.
+  // A file with only prediction blocks lacks the trunk by design, which other rules and --fit report.
   if (!is_whole || arch::is_prediction_alone(set)) return log;
   const bool has_vocabulary =
       gguf::Index(set.files.front().document).string_value("tokenizer.ggml.model") != "no_vocab";

@@ -41,7 +41,7 @@ Result<gguf::OutLayout> layout_of(const ImportanceMerge& merge) {
 }
 
 u64 calls_of(const ImportanceMerge& merge, const MergedEntry& entry) {
-  // Rounded up, so that what was used at all has a call.
+  // Rounded up, so that an entry that was used at all has at least one call.
   return (static_cast<u64>(std::ranges::max(entry.counts)) + (merge.chunk_size - 1)) / merge.chunk_size;
 }
 
@@ -78,7 +78,7 @@ class Writer {
       const std::size_t columns = values.size() / entry.counts.size();
       for (std::size_t i = 0; i < values.size(); ++i) {
         const i64 count = entry.counts[i / columns];
-        // A matrix that was never used weighs 1: its reader divides by the calls.
+        // A matrix that was never used gets weight 1, since readers divide by the number of calls.
         const float weight = count > 0 ? values[i] / static_cast<float>(count) : 1.0f;
         values[i] = weight * static_cast<float>(calls);
       }

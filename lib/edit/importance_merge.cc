@@ -19,7 +19,7 @@ namespace {
 using quantize::ImportanceEntry;
 using quantize::ImportanceMatrix;
 
-constexpr u64 default_chunk_size = 512;  // llama-imatrix's context, where nobody asks for another
+constexpr u64 default_chunk_size = 512;  // llama-imatrix's default context
 
 tl::unexpected<Error> refuse(const ImportanceMatrix& matrix, std::string_view name, std::string message) {
   return input_error("imatrix-merge", std::move(message), at_tensor(name), {}, matrix.path());
@@ -36,7 +36,7 @@ Status add_counts(const ImportanceMatrix& matrix, const ImportanceEntry& entry, 
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
     i64 count = entry.counts[entry.counts.size() == 1 ? 0 : i];
-    // Values without a number of calls are weights as they are: those of one call.
+    // Values without a call count are plain weights, equivalent to a single call.
     if (matrix.is_legacy()) count = std::max(count, i64{1}) * static_cast<i64>(tokens_of_call);
     const auto sum =
         checked_add(static_cast<u64>(std::max(counts[i], i64{0})), static_cast<u64>(std::max(count, i64{0})));
@@ -67,7 +67,7 @@ Status add_entries(const ImportanceMatrix& matrix, u64 chunk_size, std::map<std:
   return {};
 }
 
-// What the merged entries lose.
+// Notes information that merging loses.
 void add_remarks(ImportanceMerge& merge) {
   for (const MergedEntry& entry : merge.entries) {
     const auto has_plain = [](const MergedEntry::Part& part) { return part.entry->plain_sums_offset.has_value(); };

@@ -1,5 +1,5 @@
-// gguf-edit of importance matrices: from either format into either, and several into one, as llama-imatrix makes one of
-// its --in-file: sums are added, and so are counts. Source: docs/formats/quantize.md.
+// gguf-edit for importance matrices: converts between the two formats, and merges several files into one as
+// llama-imatrix does with --in-file, by adding sums and counts. Source: docs/formats/quantize.md.
 #pragma once
 
 #include <string>
@@ -13,64 +13,64 @@
 namespace modelutils::edit {
 
 struct ImportanceRequest {
-  std::vector<std::string> inputs;  ///< one or more, each of either format
+  std::vector<std::string> inputs;  ///< one or more, in either format
   std::string output;               ///< "-" streams to standard output
   bool legacy = false;              ///< write the format before GGUF
   bool force = false;
 };
 
-/// A tensor of the output, and the entries that it is added up from.
+/// A tensor of the output and the input entries that are added up for it.
 struct MergedEntry {
   struct Part {
     const quantize::ImportanceMatrix* matrix = nullptr;
     const quantize::ImportanceEntry* entry = nullptr;
-    float scale = 1;  ///< of its sums: the tokens of a call, where the file counts calls
+    float scale = 1;  ///< factor for its sums: tokens per call if the file counts calls
   };
   std::string name;
   u64 values = 0;
-  std::vector<i64> counts;      ///< tokens of each matrix, or of all
-  std::vector<Part> parts;      ///< in the order of the inputs
-  bool has_plain_sums = false;  ///< every part has them
+  std::vector<i64> counts;      ///< tokens per matrix, or one number for all
+  std::vector<Part> parts;      ///< in input order
+  bool has_plain_sums = false;  ///< all parts have plain sums
 };
 
 struct ImportanceMerge {
   std::vector<std::shared_ptr<const quantize::ImportanceMatrix>> matrices;
-  std::vector<MergedEntry> entries;  ///< by name
+  std::vector<MergedEntry> entries;  ///< ordered by name
   std::vector<std::string> datasets;
   u64 chunks = 0;
   u64 chunk_size = 0;
-  u64 file_size = 0;  ///< of the output
+  u64 file_size = 0;  ///< size of the output
   Findings remarks;
 };
 
-/// Of the squares of what was multiplied with a column, or of that itself.
+/// Which sums: of the squared activations per column, or of the activations themselves.
 enum class SumsKind : u8 { squares, values };
 
-/// The sums of an entry's parts, added in the order of the inputs in float32, as llama-imatrix adds them. Errors:
+/// Returns the sums over an entry's parts, added in input order in float32, as llama-imatrix does. Errors: those of
 /// reading; "imatrix-not-finite".
 Result<std::vector<float>> merged_sums(const MergedEntry& entry, SumsKind kind);
 
-/// Takes out what the older format cannot say: entries that were never used. Error: nothing is left.
+/// Removes entries that were never used, which the older format cannot express. Fails if nothing remains.
 Status drop_unused(ImportanceMerge& merge);
 
-/// Bytes of the file. Errors: those of gguf::layout(); "imatrix-merge" for numbers that the older format cannot hold.
+/// Returns the size of the file. Errors: those of gguf::layout(); "imatrix-merge" for numbers that the older format
+/// cannot hold.
 Result<u64> gguf_size(const ImportanceMerge& merge);
 Result<u64> legacy_size(const ImportanceMerge& merge);
 
-/// True if `path` is an importance matrix, and with `legacy` one in the format before GGUF. False if it cannot be
-/// opened.
+/// True if `path` is an importance matrix, and with `legacy` one in the older format. False if it cannot be opened.
 bool is_importance_file(const std::string& path, bool legacy);
 
-/// Reads the headers and adds up the counts. A file of the older format counts calls of 512 tokens, llama-imatrix's
-/// default, if no GGUF among the inputs has another chunk size; one count for several matrices is that of each. Errors:
-/// those of ImportanceMatrix; "imatrix-merge" (sizes differ, sums that the format cannot say).
+/// Reads the headers and adds up the counts. A file in the older format counts calls, taken as 512 tokens each
+/// (llama-imatrix's default) unless a GGUF among the inputs has another chunk size. One count for several matrices
+/// applies to each. Errors: those of ImportanceMatrix; "imatrix-merge" (sizes differ, or sums exceed the format).
 Result<ImportanceMerge> plan_importance_merge(const ImportanceRequest& request);
 
-/// What write_importance_merge() would say of the output, without writing it. Errors: those of AtomicOutput::check()
-/// and check_free_space().
+/// Reports what write_importance_merge() would report about the output, without writing it. Errors: those of
+/// AtomicOutput::check() and check_free_space().
 Status check_importance_output(const ImportanceRequest& request, const ImportanceMerge& merge);
 
-/// Errors: reading; "imatrix-not-finite"; those of AtomicOutput and check_free_space().
+/// Writes the output. Errors: those of reading; "imatrix-not-finite"; those of AtomicOutput and check_free_space().
 Status write_importance_merge(const ImportanceRequest& request, const ImportanceMerge& merge, Progress& progress);
 
 }  // namespace modelutils::edit

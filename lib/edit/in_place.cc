@@ -20,7 +20,8 @@ namespace modelutils::edit {
 
 namespace {
 
-// The journal is as secret as the file, and belongs to the same user, or it would not count.
+// Gives the journal the model's permissions and owner. It contains parts of the model, and recovery ignores journals of
+// other users.
 Status give_to_owner(int journal, const std::string& model, const struct stat& status, const std::string& path) {
   const std::string lost = copy_access(model, journal);
   struct stat now {};
@@ -64,7 +65,7 @@ tl::unexpected<Error> other_edit(const ExclusiveFile& file, const std::string& p
                       path);
 }
 
-// A journal of another name stays while there is a file of that name that is not this one.
+// Removes the journal. Keeps it with a remark if it is named after another existing file, which may need it.
 Status settle_journal(const std::string& journal, const ExclusiveFile& file, const std::string& path,
                       Findings& remarks) {
   struct stat there {};
@@ -84,7 +85,7 @@ Status settle_journal(const std::string& journal, const ExclusiveFile& file, con
   return {};
 }
 
-// Returns the journal for recovery; empty if no edit was interrupted.
+// Returns the journal for recovery, or nullopt if no edit was interrupted.
 Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile& file, const std::string& path,
                                                              const std::string& named) {
   if (!named.empty()) {
@@ -109,13 +110,13 @@ Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile
 }  // namespace
 
 std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after) {
-  constexpr std::size_t joined_gap = 64;  // a range takes 16 bytes of its own, and a call
+  constexpr std::size_t joined_gap = 64;  // a separate range costs 16 bytes and a write call
   std::vector<gguf::EditRange> ranges;
   std::size_t at = 0;
   while (true) {
     while (at < before.size() && before[at] == after[at]) ++at;
     if (at == before.size()) return ranges;
-    std::size_t end = at + 1;  // behind the last byte that differs
+    std::size_t end = at + 1;  // past the last differing byte
     for (std::size_t i = end; i < before.size() && i < end + joined_gap; ++i) {
       if (before[i] != after[i]) end = i + 1;
     }
@@ -141,8 +142,8 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   if (!search.rejected.empty()) return foreign_journal(journal_name, search.rejected);
   if (search.found) return other_edit(file, change.path);
 
-  // The journal comes first, and never in the place of another: where there are no leases and locks, it is what keeps
-  // a second edit away. Only then is the header certain to stay as it is.
+  // Write the journal first and never replace one. Without leases and locks it alone excludes other edits, so the
+  // header must be compared with the plan after this.
   SignalHold hold;
   remove_abandoned(journal_name, file.status().st_uid);
   const gguf::EditJournal& journal = change.journal;

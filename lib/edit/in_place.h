@@ -1,4 +1,4 @@
-// Changing a header where it is, so that the file is whole again after any interruption: undo journal first.
+// Changes a header in place. An undo journal allows recovery after any interruption.
 #pragma once
 
 #include <string>
@@ -12,39 +12,41 @@ namespace modelutils::edit {
 
 struct HeaderChange {
   std::string path;
-  gguf::EditJournal journal;  ///< the bytes that change, and digests of the header as it is now and as it shall be
+  gguf::EditJournal journal;  ///< the changed bytes, and digests of the old and the new header
   u64 file_size = 0;
 };
 
-/// From what the file has now, from its first byte to its data section, to a header of the same length.
+/// Returns the change from `before` (the file's bytes up to its data section) to `after`, a header of the same length.
 HeaderChange header_change(std::string path, std::string_view before, std::string_view after, u64 file_size);
 
-/// The bytes in which the two, of the same length, differ; what is less than a few bytes apart is one range.
+/// Returns the bytes in which two strings of equal length differ. Differences a few bytes apart share a range.
 std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after);
 
-/// Changes the header: journal (never replacing one), comparison with the plan, write, sync, journal away. If writing
-/// fails, what was there is restored. No other descriptor of this process may be open on the file. `force`: also if
-/// another process has the file open, or it has other names; then, and where it cannot be known, a remark says so.
+/// Changes the header: writes the journal (never replacing one), compares the file with the plan, writes, syncs and
+/// removes the journal. Restores the old bytes if writing fails. No other descriptor of this process may be open on the
+/// file. `force` permits changing a file that another process has open or that has other names. A remark reports these
+/// cases, and that they could not be checked.
 ///
-/// Errors: "edit-in-cache"; of kind output: "out-open", "edit-owner", "edit-hard-links", "edit-in-use" (also: another
-/// edit has its journal there), "edit-changed" (not what was planned for), "edit-journal-foreign", those of
+/// Errors: "edit-in-cache"; of kind output: "out-open", "edit-owner", "edit-hard-links", "edit-in-use" (also if another
+/// edit has its journal there), "edit-changed" (the file no longer matches the plan), "edit-journal-foreign", those of
 /// AtomicOutput for the journal, "out-write", "out-sync".
 Status change_header(const HeaderChange& change, bool force, Findings& remarks);
 
 enum class Recovery : u8 {
   nothing_to_do,  ///< there is no journal
-  restored,       ///< the old header is back
-  completed,      ///< the new header was whole already
+  restored,       ///< the old header was written back
+  completed,      ///< the new header was already complete
 };
 
 struct RecoverOptions {
-  std::string journal;  ///< that of the interrupted edit, wherever it lies; empty: look next to the file
-  bool force = false;   ///< also if another process has the file open
+  std::string journal;  ///< path of the interrupted edit's journal; if empty, looks beside the file
+  bool force = false;   ///< even if another process has the file open
 };
 
-/// --recover: the journal under the file's own name, or one in its folder that was made under another name; that is
-/// removed unless a file of its name is there, which may need it, too (a remark, "edit-journal-kept"). Errors: as
-/// change_header(); "edit-journal-foreign" for a journal that does not count.
+/// --recover: undoes an interrupted edit, using the journal with the file's own name or one in its folder made under
+/// another name. Removes the journal, unless a file of the journal's name exists that may need it too (a remark,
+/// "edit-journal-kept"). Errors: those of change_header(); "edit-journal-foreign" if the journal is not valid for this
+/// file.
 Result<Recovery> recover_header(const std::string& path, const RecoverOptions& options, Findings& remarks);
 
 }  // namespace modelutils::edit

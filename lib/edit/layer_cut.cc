@@ -42,7 +42,7 @@ class LayerCut {
   }
   u64 new_number(u64 layer) const { return layer - dropped_below(layer); }
 
-  // What the runtime has wired in about layers by their number.
+  // Checks for properties that llama.cpp ties to fixed layer numbers.
   Status check_family() const {
     const std::string& architecture = counts_.architecture;
     const arch::Family* family = arch::find_gguf_family(architecture, true);
@@ -122,7 +122,7 @@ class LayerCut {
     }
   }
 
-  // Several cuts follow each other: the numbers are those of the file.
+  // Old numbers refer to the original file, even after several cuts.
   void note_kept_layers() {
     std::vector<u64> kept;
     for (u64 layer = 0; layer < counts_.blocks; ++layer) {

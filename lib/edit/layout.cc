@@ -68,7 +68,7 @@ class LayoutPlanner {
     if (const auto there = find_reserve(keys_); there != keys_.end()) keys_.erase(there);
   }
 
-  // Lengthens the filler, or adds one, until the data begins where it did modulo a block.
+  // Extends or adds the filler so that the data keeps its offset within a block, which lets the kernel share blocks.
   void make_congruent(u64 old_offset) {
     constexpr u64 block = shared_block_bytes;
     if (model_.tensors.empty() || alignment_ > block || old_offset % alignment_ != 0) return;
@@ -82,7 +82,7 @@ class LayoutPlanner {
     set_reserve(keys_, filled + (wanted - least));
   }
 
-  // The number of the first tensor of every part.
+  // Returns the index of the first tensor in each part.
   std::vector<std::size_t> part_starts() const {
     const SplitOptions& options = options_.split;
     std::vector<std::size_t> starts = {0};
@@ -120,7 +120,7 @@ class LayoutPlanner {
       keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(i)));
       keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(model_.tensors.size())));
       keys.push_back(
-          gguf::make_key_u16("split.count", static_cast<u16>(count)));  // last, as llama.cpp's splitter has it
+          gguf::make_key_u16("split.count", static_cast<u16>(count)));  // last, as llama.cpp's splitter writes it
       const std::size_t end = i + 1 < count ? starts[i + 1] : model_.tensors.size();
       MU_TRY(
           add_file(keys, starts[i], end, gguf::split_path(prefix, static_cast<u32>(i + 1), static_cast<u32>(count))));
@@ -152,7 +152,7 @@ class LayoutPlanner {
     return {};
   }
 
-  // Joined with the last piece where nothing but padding is between the two, and as much in both files.
+  // Extends the last piece if only padding separates the two, of the same size in both files.
   static void add_piece(std::vector<EditedPiece>& pieces, const EditedPiece& piece, u64 old_alignment) {
     if (!pieces.empty()) {
       EditedPiece& last = pieces.back();

@@ -1,4 +1,4 @@
-// Where everything of an edited model goes: one file or several, with the filler key where it is wanted.
+// Decides the layout of an edited model: one file or several, with a filler key if requested.
 #pragma once
 
 #include <optional>
@@ -11,45 +11,46 @@
 
 namespace modelutils::edit {
 
-/// --split-…: parts with the names, numbers and tensors that llama.cpp's splitter gives them.
+/// --split-…: parts with the names, numbers and tensors that llama.cpp's splitter would give them.
 struct SplitOptions {
-  std::optional<u64> max_size;     ///< padded bytes of tensor data in one part
-  std::optional<u64> max_tensors;  ///< tensors in one part
+  std::optional<u64> max_size;     ///< limit on the padded tensor data bytes per part
+  std::optional<u64> max_tensors;  ///< limit on tensors per part
   bool no_tensor_first = false;    ///< the first part has only keys
 
   bool is_wanted() const { return max_size || max_tensors || no_tensor_first; }
 };
 
-/// A piece of tensor data to be copied: tensors that follow each other in both files are one.
+/// A piece of tensor data to copy. Tensors that are adjacent in both files share a piece.
 struct EditedPiece {
-  std::size_t file = 0;  ///< of the set it comes from
-  u64 from = 0;          ///< absolute, in that file
-  u64 to = 0;            ///< absolute, in the output
+  std::size_t file = 0;  ///< index into the set's files
+  u64 from = 0;          ///< absolute in that file
+  u64 to = 0;            ///< absolute in the output
   u64 size = 0;
 };
 
 struct EditedFile {
   std::string path;
   gguf::OutLayout layout;
-  std::vector<EditedPiece> pieces;  ///< in rising order of `to`
+  std::vector<EditedPiece> pieces;  ///< ordered by `to`
   std::size_t tensors = 0;
 };
 
 struct LayoutOptions {
   std::string output;
   SplitOptions split;
-  std::optional<u64> reserve;          ///< --reserve: bytes of the filler key; 0 takes it away
-  std::optional<u64> old_data_offset;  ///< the data shall begin at the same place within a block as it does there
+  std::optional<u64> reserve;          ///< --reserve: size of the filler key in bytes; 0 removes it
+  std::optional<u64> old_data_offset;  ///< the data gets the same offset within a block as this
 };
 
-/// Tensors as they are to be written; views into them.
+/// Returns views of the tensors to write.
 gguf::OutTensors out_tensors(std::span<const EditedTensor> tensors);
 
-/// Lays out the files. Errors: those of gguf::layout(); kind usage: more than 65,535 parts, or no way to split.
+/// Lays out the files. Errors: those of gguf::layout(); of kind usage if there are more than 65,535 parts or the model
+/// cannot be split.
 Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutOptions& options);
 
-/// Gives the filler key the length with which the data section begins at `data_offset`; adds or removes it as needed.
-/// Error of kind output: "edit-no-room".
+/// Adds, resizes or removes the filler key so that the data section begins at `data_offset`. Error of kind output:
+/// "edit-no-room".
 Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment, u64 data_offset);
 
 }  // namespace modelutils::edit

@@ -47,7 +47,7 @@ Result<std::vector<u64>> parse_number_list(std::string_view text, u64 end, std::
                                                     end == 0 ? 0 : end - 1));
     }
     for (u64 number = *first; number <= *last; ++number) numbers.push_back(number);
-    if (numbers.size() > 2 * end) {  // the same ones over and over
+    if (numbers.size() > 2 * end) {  // repeats must not use unlimited memory
       std::ranges::sort(numbers);
       numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     }

@@ -1,4 +1,4 @@
-// The operations of gguf-edit as data: one table for the flags of the command line and the lines of a script.
+// The operations of gguf-edit. One table serves the command line's options and the lines of scripts.
 #pragma once
 
 #include <span>
@@ -31,34 +31,35 @@ enum class EditAction : u8 {
 struct EditActionInfo {
   EditAction action;
   std::string_view name;      ///< without the dashes: "set"
-  std::string_view operands;  ///< "KEY=VALUE"; words apart by a blank where there are two
+  std::string_view operands;  ///< "KEY=VALUE"; two operands are separated by a space
   std::string_view help;
 
   std::size_t operand_count() const;
 };
 
-/// Every operation, in the order of the help text.
+/// Returns all operations in the order of the help text.
 std::span<const EditActionInfo> edit_actions();
 const EditActionInfo& edit_action_info(EditAction action);
 
 struct EditOperation {
   EditAction action = EditAction::set;
   std::vector<std::string> operands;  ///< as many as the table says
-  std::string place = {};             ///< "line 3 of FILE" in a script, else empty
+  std::string place = {};             ///< "line 3 of FILE" in a script, otherwise empty
 
-  /// "--set", or "--set (line 3 of FILE)": what messages call it.
+  /// The operation as messages name it: "--set" or "--set (line 3 of FILE)".
   std::string where() const;
 };
 
-/// The lines of a script: NAME OPERANDS, with or without the dashes in front; what follows the name and blanks, to the
-/// end of the line, is the operand as it is. Empty lines and lines that begin with # are passed over. Errors of kind
-/// usage: an unknown name, missing operands, a script in a script.
+/// Parses a script. Each line is NAME OPERANDS, with or without leading dashes; the operand is the rest of the line
+/// after the name and spaces, unchanged. Skips empty lines and lines that begin with #. Errors of kind usage: an
+/// unknown name, missing operands, a script within a script.
 Result<std::vector<EditOperation>> parse_edit_script(std::string_view text, const std::string& name);
 
-/// The operations with every script replaced by its lines, in order. Errors: reading; those of parse_edit_script().
+/// Replaces every script operation by the script's lines. Errors: those of reading and of parse_edit_script().
 Result<std::vector<EditOperation>> expand_scripts(std::vector<EditOperation> operations);
 
-/// A text file that an operation names, whole; "-" is standard input. Errors: reading; "edit-file-size" above 256 MiB.
+/// Reads the whole text file of an operand; "-" is standard input. Errors: those of reading; "edit-file-size" above 256
+/// MiB.
 Result<std::string> read_operand_file(const std::string& path);
 
 }  // namespace modelutils::edit

@@ -91,7 +91,8 @@ class Grafter {
     return {};
   }
 
-  // A number that all layers share stands in each of them where the blocks have another.
+  // True if `all` repeats `one` for every layer of the trunk, so that a shared number became a per-layer list only
+  // because the blocks differ.
   bool is_that_of_layers(const gguf::KeyElements& one, const gguf::KeyElements& all) const {
     const u64 size = one.bytes.size();
     if (one.type != all.type || size == 0 || all.count != block_.blocks || all.bytes.size() != size * block_.blocks)
@@ -102,10 +103,10 @@ class Grafter {
     return true;
   }
 
-  // Which arrays have an element for each layer is told by the block's file, where they have more of them.
+  // An array has one element per layer if the block's file has a longer one with an element per block.
   Status lengthen_arrays() {
     NameIndex names;
-    for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // each once: read_edited_model() sees to it
+    for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // read_edited_model() leaves no repeats
     for (gguf::OutKey& key : model_.keys) {
       if (!key.key.starts_with(trunk_.key("")) || key.key == trunk_.key("block_count")) continue;
       const std::optional<u32> number = names.find(key.key);
@@ -130,7 +131,7 @@ class Grafter {
     return {};
   }
 
-  // nextn_predict_layers, behind the key that it follows in the block's file.
+  // Inserts nextn_predict_layers after the same key as in the block's file.
   void add_count() {
     const std::string name = block_.key("nextn_predict_layers");
     std::erase_if(model_.keys, [&](const gguf::OutKey& key) { return key.key == name; });
@@ -143,7 +144,7 @@ class Grafter {
     model_.keys.insert(place, *from);
   }
 
-  // The names of the tensors that the block's tensors follow; empty where the file does not say.
+  // Returns, for each of the block's tensors, the name of the tensor before it, or no names if the file does not say.
   std::vector<std::string> predecessors() {
     std::vector<std::string> names;
     const gguf::OutKey* key = only_.find_key(arch::extracted_key);
@@ -172,7 +173,7 @@ class Grafter {
     }
     std::vector<std::string> after = predecessors();
     after.resize(added.size());
-    // A run of added tensors follows the tensor before its first.
+    // Consecutive added tensors stay together, after the tensor that precedes the first of them.
     NameIndex names;
     for (const EditedTensor& tensor : model_.tensors) {
       if (is_of_prediction(block_, tensor)) {
@@ -185,7 +186,8 @@ class Grafter {
     for (std::size_t i = 0; i < model_.tensors.size(); ++i) {
       if (arch::block_of(model_.tensors[i].out.name)) last_block = i + 1;
     }
-    std::vector<std::vector<std::size_t>> runs(model_.tensors.size() + 1);  // by the number of tensors before them
+    std::vector<std::vector<std::size_t>> runs(model_.tensors.size() + 1);  // indexed by the number of tensors before
+                                                                            // them
     std::size_t place = last_block;
     for (std::size_t i = 0; i < added.size(); ++i) {
       const bool goes_on = i > 0 && after[i] == added[i - 1].out.name;

@@ -15,7 +15,7 @@ constexpr std::string_view tokens_key = "tokenizer.ggml.tokens";
 constexpr std::string_view types_key = "tokenizer.ggml.token_type";
 constexpr std::size_t array_head = 12;
 
-// llama.cpp's token types: unknown, and control for all other roles.
+// llama.cpp's token types: unknown for the unk role, control for all others.
 constexpr u32 type_unknown = 2;
 constexpr u32 type_control = 3;
 

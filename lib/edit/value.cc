@@ -28,7 +28,7 @@ std::string range_of() {
   }
 }
 
-// What a number of the type is written as.
+// Returns a description of the texts accepted for the type.
 template <typename T>
 std::string accepted() {
   return std::is_floating_point_v<T> ? "a number such as 0.5, 1e-5, nan or inf" : range_of<T>();
@@ -78,7 +78,7 @@ Status put_scalar(std::string& out, ValueType type, std::string_view text) {
   return internal_error("an array inside an array");
 }
 
-// An element of a JSON array. Numbers pass through their text, so that each type judges for itself; "NaN" and
+// Encodes an element of a JSON array. Numbers pass as text, so that each type applies its own limits. "NaN" and
 // "Infinity" are strings, as in gguf-dump's JSON.
 Status put_element(std::string& out, ValueType type, json::Element element) {
   std::string_view text;

@@ -1,4 +1,4 @@
-// Values of keys from text: what --set and --set-from are given, as GGUF stores it.
+// Encodes the values of --set and --set-from as GGUF stores them.
 #pragma once
 
 #include <optional>
@@ -10,24 +10,26 @@
 
 namespace modelutils::edit {
 
-/// The type of a value: a scalar, or an array of scalars.
+/// The type of a key's value: a scalar, or an array of scalars.
 struct EditType {
   gguf::ValueType type = gguf::ValueType::string;
-  gguf::ValueType elements = gguf::ValueType::string;  ///< of an array
+  gguf::ValueType elements = gguf::ValueType::string;  ///< for arrays
 
-  /// "u32", "string[]".
+  /// Returns a name such as "u32" or "string[]".
   std::string text() const;
 };
 
-/// "u32", "string[]" -> a type; nothing for other texts ("array" too, which says too little).
+/// Returns the type of a name such as "u32" or "string[]". Returns nullopt for other texts, and for "array", which
+/// lacks the element type.
 std::optional<EditType> edit_type_from_name(std::string_view name);
-/// The type of a key; nullopt for arrays of arrays.
+/// Returns the type of a key, or nullopt for arrays of arrays.
 std::optional<EditType> edit_type_of(const gguf::OutKey& key);
 
-/// The bytes behind the type field. Scalars: decimal numbers (also "nan", "inf", "-inf" for floats), "true" and
-/// "false", strings as they are; arrays: JSON. Errors of kind usage: what does not parse or does not fit.
+/// Returns the bytes that follow the type field. Scalars are decimal numbers (also "nan", "inf", "-inf" for floats),
+/// "true" or "false", or strings verbatim; arrays are JSON. Errors of kind usage: text that does not parse or does not
+/// fit.
 Result<std::string> encode_value(const EditType& type, std::string_view text);
-/// The same from the text of a file: one last line feed is left off; arrays have one element per line.
+/// The same for the text of a file: drops one trailing line feed; arrays have one element per line.
 Result<std::string> encode_file_text(const EditType& type, std::string_view text);
 
 }  // namespace modelutils::edit
