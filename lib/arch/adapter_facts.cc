@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view ignored = "is ignored by llama.cpp";
 
 struct LostPairs {
-  std::string_view architectures;  ///< general.architecture, several with '|'; empty: all
+  std::string_view architectures;  ///< general.architecture, several separated by '|'; empty for all
   std::string_view rows;
   std::string_view because;
 };
@@ -31,7 +31,7 @@ constexpr LostPairs table[] = {
     {"gemma4", "ffn_down_exps|ffn_gate_up_exps", "is applied by llama.cpp without the experts' scales"},
 };
 
-// What llama.cpp's build_ffn() is called for.
+// The tensors that llama.cpp multiplies in build_ffn().
 constexpr std::string_view feed_forward = "ffn_up|ffn_gate|ffn_down|ffn_up_shexp|ffn_gate_shexp|ffn_down_shexp";
 
 }  // namespace

@@ -1,6 +1,6 @@
-// What llama.cpp keeps in memory for a sequence, as far as it is wired into the runtime of an architecture and not said
-// by the keys of a file: which layers slide, which keep a state, which have no cache. One value for each architecture,
-// next to its rows (arch/families); the rules that read it are in room memory, their source is docs/memory.md.
+// Facts about the memory that llama.cpp keeps per sequence which are hard-coded for an architecture instead of stated
+// by keys: which layers use a sliding window, which keep a state, which have no cache. Each architecture has one value
+// beside its rows (arch/families). lib/memory applies them; their source is docs/memory.md.
 #pragma once
 
 #include <string_view>
@@ -9,96 +9,98 @@
 
 namespace modelutils::arch {
 
-/// Which layers see only a window of the last tokens, and how wide it is (`attention.sliding_window`).
+/// Which layers only see a window of recent tokens, and its width (`attention.sliding_window`).
 struct Windows {
   enum class Rule : u8 {
-    none,            ///< the runtime ignores the window
-    period,          ///< a number in attention.sliding_window_pattern replaces the period, an array is ignored
-    number_or_list,  ///< attention.sliding_window_pattern is a period or flags; needed unless `period` stands for it
-    list,            ///< it is needed: a flag for each layer, or one for all
-    attention,       ///< every layer that has keys and values
+    none,            ///< llama.cpp ignores the window
+    period,          ///< fixed period; a number in attention.sliding_window_pattern replaces it, an array is ignored
+    number_or_list,  ///< attention.sliding_window_pattern is a period or flags; required unless `period` is set
+    list,            ///< attention.sliding_window_pattern is required: flags per layer, or one for all
+    attention,       ///< every layer with keys and values
     all,             ///< every layer
   };
   Rule rule = Rule::none;
-  u64 period = 0;             ///< one layer of so many sees everything: the last of them, or
-  bool global_first = false;  ///< the first
-  bool always = false;        ///< the layers slide whatever the window is; else a window of 0 means that none does
-  u64 missing = 0;  ///< the window of a file without the key; 0: without it none slides, or (`always`) no model
-  u64 fixed = 0;    ///< the window where there is one, whatever the key says
-  u64 only_with_layers = 0;           ///< none slides in models with another number of layers
-  bool in_prediction_blocks = false;  ///< the period runs on through the blocks that predict further tokens
+  u64 period = 0;             ///< one layer in each period sees everything: the last,
+  bool global_first = false;  ///< or the first if this is set
+  bool always = false;        ///< layers use a window whatever its width; otherwise a width of 0 disables windows
+  u64 missing = 0;  ///< window of a file without the key; 0 means no windows, or (`always`) that the model does not
+                    ///< load
+  u64 fixed = 0;    ///< if not 0, the window regardless of the key
+  u64 only_with_layers = 0;           ///< if not 0, models with another number of layers use no windows
+  bool in_prediction_blocks = false;  ///< the period continues through the blocks that predict further tokens
 };
 
-/// Layers that keep a state of constant size instead of (or next to) keys and values.
+/// Layers that keep a state of constant size instead of, or beside, keys and values.
 struct Recurrence {
   enum class Layers : u8 {
     none,
     all,
-    without_kv_heads,                   ///< attention.head_count_kv is 0 there
-    without_kv_heads_and_feed_forward,  ///< and feed_forward_length too; layers with a feed-forward part keep nothing
-    listed,  ///< attention.recurrent_layers; without it all but one of full_attention_interval
+    without_kv_heads,                   ///< layers whose attention.head_count_kv is 0
+    without_kv_heads_and_feed_forward,  ///< and whose feed_forward_length is 0 too; layers with a feed-forward part
+                                        ///< keep nothing
+    listed,  ///< attention.recurrent_layers; without it, all but one in each full_attention_interval
   };
   enum class State : u8 {
     none,
-    convolution,            ///< ssm.*: inner_size and the groups' states run through a convolution
-    ungrouped_convolution,  ///< the same; ssm.group_count is not read
+    convolution,            ///< ssm.*: a convolution over inner_size and the groups' states
+    ungrouped_convolution,  ///< the same without ssm.group_count
     token_shift,            ///< wkv.head_size
     short_convolution,      ///< shortconv.l_cache
     delta,                  ///< kda.head_dim
-    linear_attention,       ///< a square of attention.key_length for each head
+    linear_attention,       ///< a square of attention.key_length per head
   };
   Layers layers = Layers::none;
   State state = State::none;
-  u64 interval = 0;            ///< Layers::listed: full_attention_interval of a file without the key
-  bool keeps_keys = false;     ///< recurrent layers have keys and values, too
-  bool keeps_history = false;  ///< snapshots of the state can be asked for
+  u64 interval = 0;            ///< for Layers::listed: full_attention_interval if the key is absent
+  bool keeps_keys = false;     ///< recurrent layers also have keys and values
+  bool keeps_history = false;  ///< supports snapshots of the state
 };
 
-/// What becomes of the last `nextn_predict_layers` blocks, which predict further tokens.
+/// How llama.cpp treats the last `nextn_predict_layers` blocks, which predict further tokens.
 enum class PredictionBlocks : u8 {
-  unknown,   ///< the key is not read: they are layers like others
-  cached,    ///< not loaded, yet they have a cache
-  uncached,  ///< neither
+  unknown,   ///< does not read the key; they are ordinary layers
+  cached,    ///< not loaded, but they have a cache
+  uncached,  ///< not loaded, without a cache
   loaded,    ///< loaded, without a cache
 };
 
-/// A second cache that chooses which tokens attention looks at (`attention.indexer.key_length`).
+/// A second cache for choosing the tokens that attention looks at (`attention.indexer.key_length`).
 enum class Indexer : u8 {
   none,
   every_layer,
-  with_keys,     ///< layers that keep keys
+  with_keys,     ///< in layers that cache keys
   listed,        ///< attention.indexer.types
   behind_dense,  ///< from layer leading_dense_block_count on; with values
-  compressed,    ///< attention.compress_ratios: several tokens become one; with f32 state
+  compressed,    ///< attention.compress_ratios: several tokens become one; with F32 state
 };
 
 struct CacheFacts {
-  bool has_cache = true;   ///< false: the whole text is computed at once
-  bool is_latent = false;  ///< with key_length_mla and value_length_mla only keys are kept
+  bool has_cache = true;   ///< false if the whole text is computed at once
+  bool is_latent = false;  ///< if key_length_mla and value_length_mla are present, only keys are cached
   Windows windows = {};
   Recurrence recurrence = {};
   PredictionBlocks prediction = PredictionBlocks::unknown;
-  /// The loader also takes a file whose last `nextn_predict_layers` blocks are not there.
+  /// llama.cpp also loads files without the last `nextn_predict_layers` blocks.
   bool may_lack_prediction = false;
   Indexer indexer = Indexer::none;
-  u64 cached_layers = 0;            ///< only so many of the first blocks have keys and values of their own; 0: all
-  bool shares_last_layers = false;  ///< attention.shared_kv_layers of the last blocks have none
-  bool has_loops = false;           ///< the blocks run num_loops times, each time with keys and values of their own
-  bool has_router_layer = false;    ///< behind the blocks is one more layer with one head
+  u64 cached_layers = 0;            ///< if not 0, only this many of the first blocks have their own keys and values
+  bool shares_last_layers = false;  ///< the last attention.shared_kv_layers blocks have no keys and values of their own
+  bool has_loops = false;           ///< the blocks run num_loops times, each time with their own keys and values
+  bool has_router_layer = false;    ///< one more layer with a single head follows the blocks
 
-  // For the estimate of compute buffers.
+  // Used to estimate compute buffers.
   bool has_gated_queries = false;        ///< queries are twice as wide
-  u64 layer_input_width = 0;             ///< inputs of every layer of their own, so many elements wide
-  bool layer_input_has_key = false;      ///< the same, embedding_length_per_layer_input wide
-  bool has_alternating_updates = false;  ///< several copies of the residual stream, one of them computed
-  bool has_encoder = false;              ///< encoder and decoder: the estimate does not hold
+  u64 layer_input_width = 0;             ///< if not 0, every layer has its own input of this many elements
+  bool layer_input_has_key = false;      ///< every layer has its own input of embedding_length_per_layer_input elements
+  bool has_alternating_updates = false;  ///< several copies of the residual stream, of which one is computed
+  bool has_encoder = false;              ///< encoder and decoder; the estimate does not apply
 };
 
-/// The facts of an architecture (general.architecture); nullptr for one that is not known.
+/// Returns the facts of an architecture (general.architecture), or nullptr if it is unknown.
 const CacheFacts* find_cache_facts(std::string_view architecture);
 
-/// Is the block-less tensor (a name without ".weight") part of what follows the layers, by the rows of the
-/// architecture's family?
+/// True if the tensor (a name outside the blocks, without ".weight") comes after the layers, according to the rows of
+/// the architecture's family.
 bool is_behind_layers(std::string_view architecture, std::string_view tensor);
 
 }  // namespace modelutils::arch

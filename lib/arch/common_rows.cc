@@ -82,7 +82,7 @@ Status write_groups(KeyWriter& out, const Key& key) {
   const u64 groups = out.size("G"), used = out.size("Gu");
   if (groups < 2) return out.config().count_field(key.fields) ? out.count(key.name, 1) : Status{};
   const u64 kept = out.size("X") / groups * used;
-  // Hugging Face and MLX give the experts of other groups the score 0, the runtime minus infinity.
+  // Hugging Face and MLX give experts of unselected groups a score of 0, llama.cpp minus infinity.
   if (key.symbol == "Gu" && out.size("U") >= kept) {
     out.warn("num_experts_per_tok",
              fmt::format("is all that {} groups have: an expert whose score and correction are negative together "
@@ -99,7 +99,7 @@ Status warn_of_windows(KeyWriter& out) {
     out.warn("layer_types", "lists sliding-window layers, which llama.cpp computes with full attention");
     return {};
   }
-  // Qwen's classes have a switch of their own; without it the window counts wherever it is stated.
+  // Qwen's classes have a switch. Without the field, a stated window applies.
   const bool is_on = config.bool_field("use_sliding_window").value_or(true);
   if (!is_on || !config.sliding_window || *config.sliding_window == 0) return {};
   const std::optional<u64> context = config.u64_field(hf::fields::context);

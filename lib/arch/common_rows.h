@@ -1,5 +1,5 @@
-// Rows of keys and limits that many families share; those of tensors are in common_tensors.h. A family takes what fits
-// and writes the rest itself.
+// Rows of keys and limits that many families share; rows of tensors are in common_tensors.h. A family uses those that
+// fit and writes the rest itself.
 #pragma once
 
 #include <array>
@@ -12,38 +12,39 @@
 
 namespace modelutils::arch {
 
-/// What a config.json without the field means to a family's class.
+/// What a family's class assumes if config.json lacks the field.
 struct ClassDefaults {
   std::string_view context = "2048";
-  std::string_view epsilon = {};  ///< empty: required
+  std::string_view epsilon = {};  ///< if empty, the field is required
   std::string_view head_dim = "E/H";
-  std::string_view width = {};  ///< of the dense feed-forward part; "Fx*U" where no layer has one
-  bool layer_norm = false;      ///< LayerNorm: its epsilon has a key of its own
+  std::string_view width = {};  ///< of the dense feed-forward part; "Fx*U" if no layer has one
+  bool layer_norm = false;      ///< LayerNorm, whose epsilon has a key of its own
 };
 
-/// context_length of config.json, or the class's default.
+/// Returns config.json's context length, or the class's default.
 u64 context_or_default(const KeyWriter& out);
 Status write_context(KeyWriter& out, const Key& key);
 Status write_theta(KeyWriter& out, const Key& key);
 Status write_local_theta(KeyWriter& out, const Key& key);
-/// rope.scaling.*: linear and yarn as keys; llama3 and longrope are tensors (generated.h); others warn.
+/// Writes rope.scaling.*. Linear and yarn are keys; llama3 and longrope are tensors (rope.h). Warns about other types.
 Status write_rope_scaling(KeyWriter& out, const Key& key);
-/// The same for families of which llama.cpp's converter says "none" where nothing is scaled.
+/// The same, but writes "none" without scaling, as llama.cpp's converter does for these families.
 Status write_rope_scaling_or_none(KeyWriter& out, const Key& key);
-/// The same for families whose runtime has a log multiplier: mscale_all_dim.
+/// The same for families whose runtime has a log multiplier (mscale_all_dim).
 Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key);
-/// int(partial_rotary_factor × E) / H: what phi3 rotates.
+/// int(partial_rotary_factor × E) / H, the number of rotated elements in phi3.
 std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes);
-/// int(partial_rotary_factor × D): what most others rotate. Nothing without the field.
+/// int(partial_rotary_factor × D), the number of rotated elements in most other families. Returns nullopt without the
+/// field.
 std::optional<u64> rotated_part_of_head(const hf::Config& config, const Sizes& sizes);
-/// expert_gating_func from the router's activation, else the row's fallback: 1 softmax, 2 sigmoid. Error
-/// "convert-config": another one.
+/// Writes expert_gating_func from the router's activation, or the row's fallback: 1 softmax, 2 sigmoid. Error
+/// "convert-config": another activation.
 Status write_gating(KeyWriter& out, const Key& key);
-/// Whether the sum of the chosen experts' weights is made one: as config.json says, else the row's fallback (without
-/// one no key); never where one expert is chosen, whose weight MLX and Hugging Face leave alone.
+/// Writes whether the weights of the selected experts are normalised to sum 1, from config.json or the row's fallback;
+/// no key without either. Always false with one expert per token, whose weight MLX and Hugging Face do not normalise.
 Status write_weights_norm(KeyWriter& out, const Key& key);
-/// Groups of experts, or how many of them may be chosen from: where config.json says it or there is more than one.
-/// Warns where those have no expert to spare.
+/// Writes the number of expert groups, or of groups to choose from, if config.json states it or it exceeds 1. Warns if
+/// those groups have no spare experts.
 Status write_groups(KeyWriter& out, const Key& key);
 
 /// Sizes of a decoder with attention in every layer.
@@ -98,7 +99,7 @@ constexpr std::array<Key, 10> decoder_sizes(ClassDefaults defaults = {}) {
   }};
 }
 
-/// Rotary embedding of the whole head, with every scaling that keys can say.
+/// Rotary embedding of the whole head, with every scaling that keys can express.
 inline constexpr std::array<Key, 12> rope_keys = {{
     {.name = "rope.dimension_count", .symbol = "R", .fallback = "D", .loader_default = "D"},
     {.name = "rope.freq_base", .type = KeyType::f32, .write = write_theta, .read = read_theta},
@@ -114,20 +115,20 @@ inline constexpr std::array<Key, 12> rope_keys = {{
     {.name = "rope.scaling.yarn_beta_slow", .type = KeyType::f32},
 }};
 
-/// The same with "none" where nothing is scaled.
+/// The same, with "none" if there is no scaling.
 inline constexpr auto said_rope_keys = [] {
   auto keys = rope_keys;
   named(keys, "rope.scaling.type").write = write_rope_scaling_or_none;
   return keys;
 }();
-/// The same where a part of the head is rotated, as `derive` reads it from config.json.
+/// The same with part of the head rotated; `derive` reads the number of rotated elements from config.json.
 constexpr auto rope_keys_turning(std::optional<u64> (*derive)(const hf::Config&, const Sizes&)) {
   auto keys = rope_keys;
   named(keys, "rope.dimension_count").derive = derive;
   named(keys, "rope.dimension_count").read = read_rotation;
   return keys;
 }
-/// Where rotary_dim or partial_rotary_factor says which part; `part` is what a config.json without them means.
+/// For classes that state the rotated part as rotary_dim or partial_rotary_factor; `part` is the default without both.
 constexpr auto partial_rope_keys_of(std::string_view part) {
   auto keys = rope_keys_turning(rotated_part_of_head);
   named(keys, "rope.dimension_count").fields = "rotary_dim";
@@ -135,13 +136,13 @@ constexpr auto partial_rope_keys_of(std::string_view part) {
   return keys;
 }
 inline constexpr auto partial_rope_keys = partial_rope_keys_of("D");
-/// `keys` with the scaling of Phi-3, whose factors are tensors.
+/// Returns `keys` with Phi-3's scaling, whose factors are tensors.
 constexpr auto with_longrope(std::array<Key, 12> keys) {
   named(keys, "rope.scaling.type").write = write_phi3_rope_scaling;
   named(keys, "rope.scaling.type").read = read_phi3_rope_scaling;
   return keys;
 }
-/// Where a scaling by alpha stretches the base (Hunyuan).
+/// For models that stretch the base by an alpha (Hunyuan).
 inline constexpr auto stretched_rope_keys = [] {
   auto keys = rope_keys;
   named(keys, "rope.freq_base").write = write_stretched_theta;
@@ -149,10 +150,10 @@ inline constexpr auto stretched_rope_keys = [] {
   return keys;
 }();
 
-/// With write_rope_scaling_with_log_multiplier().
+/// Used with write_rope_scaling_with_log_multiplier().
 inline constexpr Key yarn_log_multiplier = {.name = "rope.scaling.yarn_log_multiplier", .type = KeyType::f32};
 
-/// Experts as their number and how many of them a token passes.
+/// The number of experts, and how many of them each token uses.
 inline constexpr std::array<Key, 2> expert_keys = {{
     {.name = "expert_count",
      .fields = hf::fields::experts,
@@ -168,14 +169,14 @@ inline constexpr std::array<Key, 2> expert_keys = {{
      .loader_default = "0"},
 }};
 
-/// The width of an expert where it is not that of the dense feed-forward part.
+/// The width of an expert if it differs from the dense feed-forward width.
 inline constexpr Key expert_width = {.name = "expert_feed_forward_length",
                                      .fields = "moe_intermediate_size",
                                      .symbol = "Fx",
                                      .when = "X",
                                      .loader_default = "F/U"};
 
-/// Dense layers before the first one with experts.
+/// The number of dense layers before the first layer with experts.
 inline constexpr Key leading_dense = {.name = "leading_dense_block_count",
                                       .fields = "first_k_dense_replace|num_dense_layers|moe_layer_start_index",
                                       .symbol = "Ld",
@@ -183,7 +184,8 @@ inline constexpr Key leading_dense = {.name = "leading_dense_block_count",
                                       .when = "X",
                                       .loader_default = "0"};
 
-/// Experts that every token passes; they are one feed-forward part of Ns times the width of an expert.
+/// The number of shared experts, which every token uses. They form one feed-forward part, Ns times as wide as an
+/// expert.
 inline constexpr Key shared_expert_count = {.name = "expert_shared_count",
                                             .fields = "n_shared_experts|num_shared_experts|moe_num_shared_experts",
                                             .symbol = "Ns",
@@ -191,8 +193,8 @@ inline constexpr Key shared_expert_count = {.name = "expert_shared_count",
                                             .when = "X",
                                             .loader_default = "0"};
 
-/// What the scores of the chosen experts are multiplied by, and whether their sum is made one before; the fallbacks are
-/// the class's defaults, if it has some.
+/// The factor for the weights of the selected experts, and whether they are normalised to sum 1 first. The arguments
+/// are the class's defaults, if any.
 constexpr std::array<Key, 2> weights_of_experts(std::string_view scale = {}, std::string_view norm = {}) {
   return {{
       {.name = "expert_weights_scale",
@@ -212,7 +214,7 @@ constexpr std::array<Key, 2> weights_of_experts(std::string_view scale = {}, std
 }
 inline constexpr auto expert_weights = weights_of_experts();
 
-/// How scores are made of the router's logits; `fallback` is what the model's class does if config.json is silent.
+/// How the router's logits become scores. `fallback` is the class's default.
 constexpr Key expert_gating(std::string_view fallback) {
   return {.name = "expert_gating_func",
           .fields = "scoring_func|score_function|score_func|moe_gate_act|moe_router_activation_func",
@@ -222,7 +224,7 @@ constexpr Key expert_gating(std::string_view fallback) {
           .read = read_gating};
 }
 
-/// Experts in groups: only those of the Gu groups with the best pairs of experts are chosen. One group is none.
+/// Experts in groups: only experts of the Gu groups with the best pairs of experts are selected. One group means none.
 inline constexpr std::array<Key, 2> expert_groups = {{
     {.name = "expert_group_count",
      .fields = "n_group|num_expert_group",
@@ -242,35 +244,35 @@ inline constexpr std::array<Key, 2> expert_groups = {{
      .read = read_expert_groups},
 }};
 
-/// The rotation of adjacent pairs is refused where the runtime rotates halves.
+/// Refuses rotation of adjacent pairs for runtimes that rotate halves.
 inline constexpr Fixed rotates_halves = {"rope_traditional", "false", Severity::error,
                                          "this architecture rotates halves of a head in every runtime"};
-/// Embedding models of Gemma's classes see all of a text; "vision" means the tokens of a picture, which no GGUF of the
-/// text has.
+/// Embedding models with Gemma's classes use bidirectional attention. "vision" only concerns image tokens, which text
+/// GGUFs do not have.
 inline constexpr Fixed sees_what_precedes = {"use_bidirectional_attention", "false|vision", Severity::error,
                                              "in llama.cpp a token of this architecture sees only what precedes it"};
-/// The other way round.
+/// The opposite: refuses rotation of halves.
 inline constexpr Fixed rotates_pairs = {"rope_traditional", "true", Severity::error,
                                         "this architecture rotates adjacent pairs in every runtime"};
-/// The heads together are as wide as the residual stream.
+/// The heads together must be as wide as the residual stream.
 inline constexpr Relation whole_width = {"D*H", "E", "head_dim",
                                          "times the number of heads is not hidden_size, which every runtime of this "
                                          "architecture takes for granted"};
-/// No part of a head is left as it is.
+/// The whole head must be rotated.
 inline constexpr Fixed rotates_whole_head = {"partial_rotary_factor", "1", Severity::error,
                                              "llama.cpp rotates the whole head"};
-/// Every layer has experts.
+/// Every layer must have experts.
 inline constexpr Fixed experts_in_each = {"decoder_sparse_step", "1", Severity::error,
                                           "llama.cpp requires experts in every layer"};
 inline constexpr Fixed experts_in_all = {"mlp_only_layers", "[]", Severity::error,
                                          "llama.cpp requires experts in every layer"};
-/// What the runtime does with the sum of the chosen experts' weights, whatever config.json says.
+/// Whether the runtime normalises the weights of the selected experts, regardless of config.json.
 inline constexpr Fixed normalises_weights = {"norm_topk_prob", "true", Severity::warning,
                                              "llama.cpp computes as if it were true"};
 inline constexpr Fixed leaves_weights = {"norm_topk_prob", "false", Severity::warning,
                                          "llama.cpp computes as if it were false"};
 
-/// Warns of sliding windows, which the runtime of the family ignores.
+/// Warns about sliding windows, which the family's runtime ignores.
 Status warn_of_windows(KeyWriter& out);
 
 }  // namespace modelutils::arch

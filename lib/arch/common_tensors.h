@@ -1,4 +1,4 @@
-// Rows of tensors that many families share. A family takes what fits and writes the rest itself.
+// Rows of tensors that many families share. A family uses those that fit and writes the rest itself.
 #pragma once
 
 #include <array>
@@ -9,22 +9,22 @@
 
 namespace modelutils::arch {
 
-/// With the tensors that llama3 and longrope scaling become.
+/// With the tensors for llama3 and longrope scaling.
 inline constexpr std::array<Tensor, 4> embedding_and_rope = {{
     {"token_embd", "E,V", "model.embed_tokens"},
     {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
     {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
     {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
 }};
-/// With those of longrope.
+/// With those for longrope only.
 inline constexpr std::array<Tensor, 3> embedding_and_longrope = {
     {named(embedding_and_rope, "token_embd"), named(embedding_and_rope, "@rope_factors_long.weight"),
      named(embedding_and_rope, "@rope_factors_short.weight")}};
-/// With that of llama3 scaling.
+/// With that for llama3 scaling only.
 inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {
     {named(embedding_and_rope, "token_embd"), named(embedding_and_rope, "@rope_freqs.weight")}};
 
-/// Separate projections, rows as they are.
+/// Separate projections, rows in source order.
 inline constexpr std::array<Tensor, 4> attention = {{
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*D", "self_attn.q_proj"},
@@ -59,12 +59,12 @@ inline constexpr std::array<Tensor, 2> attention_output = {{
     {"attn_output", "H*D,E", "self_attn.o_proj"},
     {"ffn_norm", "E", "post_attention_layernorm"},
 }};
-/// The same norm as some runtimes call it.
+/// The same norm under the name that some runtimes use.
 inline constexpr std::array<Tensor, 2> attention_output_and_post_norm = {{
     {"attn_output", "H*D,E", "self_attn.o_proj"},
     {"post_attention_norm", "E", "post_attention_layernorm"},
 }};
-/// Norms after attention and after the feed-forward part, none before them.
+/// Norms after attention and after the feed-forward part, instead of before.
 inline constexpr std::array<Tensor, 4> attention_without_norm = {{
     {"attn_q", "E,H*D", "self_attn.q_proj"},
     {"attn_k", "E,K*D", "self_attn.k_proj"},
@@ -76,7 +76,7 @@ inline constexpr std::array<Tensor, 1> norm_after_attention = {
 inline constexpr std::array<Tensor, 1> norm_after_feed_forward = {
     {{"post_ffw_norm", "E", "post_feedforward_layernorm"}}};
 
-/// LayerNorm and biases everywhere.
+/// LayerNorm, and biases everywhere.
 inline constexpr std::array<Tensor, 6> attention_and_norms_with_biases = {{
     {"attn_norm", "E", "input_layernorm", Need::required, Need::required},
     {"attn_q", "E,H*D", "self_attn.q_proj", Need::required, Need::required},
@@ -90,7 +90,7 @@ inline constexpr std::array<Tensor, 2> norm_with_bias_and_head = {{
     {"output", "E,V", "lm_head"},
 }};
 
-/// Where the runtime rotates adjacent pairs: rows of Q and K are interleaved, unless the model has them so already.
+/// For runtimes that rotate adjacent pairs: interleaves the rows of Q and K, unless the model already has them so.
 inline constexpr std::array<Tensor, 4> projections_of_pairs = {{
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*D", "[traditional] self_attn.q_proj | self_attn.q_proj{H t:2 j:D/2 -> H j t}", Need::required,
@@ -119,8 +119,8 @@ inline constexpr std::array<Tensor, 3> gated_feed_forward = {{
     {"ffn_down", "F,E", "mlp.down_proj"},
 }};
 
-/// Router and experts as Qwen names them: MLX's stacks, one matrix for each expert, transformers v5's stacks. `when`
-/// says which layers have them.
+/// Router and experts with Qwen's names: MLX's stacks, one matrix per expert, or transformers v5's stacks. `when`
+/// selects the layers.
 constexpr std::array<Tensor, 4> routed_experts(ConditionText when = {}) {
   return {{
       {.name = "ffn_gate_inp", .ne = "E,X", .source = "mlp.gate", .when = when, .f32 = true},
@@ -142,7 +142,7 @@ constexpr std::array<Tensor, 4> routed_experts(ConditionText when = {}) {
 }
 inline constexpr auto qwen_experts = routed_experts();
 
-/// The same of classes whose stacks mlx-lm calls as Hugging Face calls single experts.
+/// The same for classes in which mlx-lm's stacks have the names of Hugging Face's single experts.
 constexpr std::array<Tensor, 4> plainly_named_experts(ConditionText when = {}) {
   auto rows = routed_experts(when);
   named(rows, "ffn_gate_exps").source =
@@ -154,20 +154,20 @@ constexpr std::array<Tensor, 4> plainly_named_experts(ConditionText when = {}) {
   return rows;
 }
 
-/// Layers of a model whose first Ld layers are dense: those with experts, with shared ones, and the dense ones.
+/// Conditions for models whose first Ld layers are dense: layers with experts, with shared experts, and dense layers.
 inline constexpr std::string_view expert_layers = "X & i>=Ld";
 inline constexpr std::string_view shared_expert_layers = "Ns & i>=Ld";
 inline constexpr std::string_view dense_layers = "!X | i<Ld";
 
 inline constexpr auto experts_behind_dense = routed_experts(expert_layers);
 
-/// What is added to the scores for the choice alone; the constant is as DeepSeek names it.
+/// The bias that is added to the scores only for selecting experts; the constant below has DeepSeek's names.
 constexpr std::array<Tensor, 1> choice_bias(SourceText source, Need need = Need::required) {
   return {{{.name = "@exp_probs_b.bias", .ne = "X", .source = source, .need = need, .when = expert_layers}}};
 }
 inline constexpr auto expert_choice_bias =
     choice_bias("mlp.gate.e_score_correction_bias | mlp.e_score_correction_bias");
-/// Experts that every token passes, as DeepSeek names them.
+/// Shared experts, which every token uses, with DeepSeek's names.
 inline constexpr std::array<Tensor, 3> deepseek_shared_experts = {{
     {.name = "ffn_gate_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.gate_proj", .when = shared_expert_layers},
     {.name = "ffn_up_shexp", .ne = "E,Fx*Ns", .source = "mlp.shared_experts.up_proj", .when = shared_expert_layers},

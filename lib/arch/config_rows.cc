@@ -1,4 +1,4 @@
-// Rows of several families, read backwards: rope, experts, sliding windows.
+// Inverts rows of several families, from keys to config.json: rope, experts, sliding windows.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr double loaders_theta = 10000;  // of a file without rope.freq_base
+constexpr double loaders_theta = 10000;  // llama.cpp's default without rope.freq_base
 
-// An object of both generations' readers: some insist on "type".
+// Sets both names of the type, since some readers only accept the older "type".
 void set_type(ConfigWriter& out, std::string_view type) {
   out.set("rope_scaling.rope_type", type);
   out.set("rope_scaling.type", type);
@@ -42,7 +42,7 @@ void set_real(ConfigWriter& out, std::string_view member, std::string_view key) 
 
 Result<double> factor_of(const ConfigWriter& out) {
   std::optional<double> factor = out.real("rope.scaling.factor");
-  if (!factor) factor = out.real("rope.scale_linear");  // in some old files
+  if (!factor) factor = out.real("rope.scale_linear");  // used by some old files
   if (!factor) return 1;
   if (std::isfinite(*factor) && *factor > 0) return *factor;
   return out.refuse("rope.scaling.factor", fmt::format("is {}, which is not a factor", *factor));
@@ -64,7 +64,7 @@ Status read_llama3(ConfigWriter& out, std::vector<float> freqs) {
   return {};
 }
 
-// The factors of longrope; false if there are none.
+// Reads longrope's factors. Returns false if there are none.
 Result<bool> read_longrope(ConfigWriter& out) {
   MU_ASSIGN(const auto long_factors, out.values("rope_factors_long.weight"));
   MU_ASSIGN(const auto short_factors, out.values("rope_factors_short.weight"));
@@ -90,7 +90,7 @@ void read_yarn_keys(ConfigWriter& out, double factor) {
   set_real(out, "rope_scaling.beta_slow", "rope.scaling.yarn_beta_slow");
 }
 
-// What yarn_magnitude() makes `magnitude` of.
+// Inverts yarn_magnitude() for `mscale`.
 double mscale_of(double magnitude, double factor) {
   return factor > 1 ? (magnitude - 1) / (0.1 * std::log(factor)) : 1;
 }
@@ -108,7 +108,7 @@ void read_yarn(ConfigWriter& out, double factor) {
   }
 }
 
-// Linear, yarn, none; where `yarn` is another form of it.
+// Reads linear, yarn or no scaling. `yarn` reads the family's kind of yarn.
 Status read_key_scaling(ConfigWriter& out, void (*yarn)(ConfigWriter&, double)) {
   const std::string_view type = out.text("rope.scaling.type");
   MU_ASSIGN(const double factor, factor_of(out));
@@ -132,8 +132,8 @@ Status read_scaling(ConfigWriter& out, void (*yarn)(ConfigWriter&, double)) {
   return is_long ? Status{} : read_key_scaling(out, yarn);
 }
 
-// The runtime multiplies rotated parts by the attention factor A, and all scores by the square of A (1 + 0.1 x
-// ln(factor)), where its key is a tenth of x; without x it has another attention factor.
+// llama.cpp multiplies rotated parts by the attention factor A, and all scores by the square of A (1 + 0.1 x
+// ln(factor)), with x = 10 × the key. If the key is absent, it uses another attention factor.
 void read_mla_yarn(ConfigWriter& out, double factor) {
   read_yarn_keys(out, factor);
   const double multiplier = 10 * out.real("rope.scaling.yarn_log_multiplier").value_or(0);

@@ -1,5 +1,5 @@
-// What C-Kernel-Engine makes of an architecture: which of them BUMPWGT5 can carry, and what its manifest says of them.
-// One value for each architecture, next to its rows (arch/families). Source: docs/formats/bump5.md.
+// Which architectures C-Kernel-Engine computes, so that BUMPWGT5 can hold them, and what its manifest states about
+// them. Each architecture has one value beside its rows (arch/families). Source: docs/formats/bump5.md.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 namespace modelutils::arch {
 
 struct EngineFacts {
-  std::string_view rope_layout = {};  ///< "pairwise" or "split"; empty: the engine does not compute the architecture
+  std::string_view rope_layout = {};  ///< "pairwise" or "split"; empty if the engine does not support the architecture
   bool has_qk_norms = false;
   bool has_post_norms = false;
-  bool is_gemma = false;  ///< activations quantised to Q8_0, a sliding window in every layer, no scaling of positions
+  bool is_gemma = false;  ///< activations quantised to Q8_0, a sliding window in every layer, no position scaling
 };
 
 }  // namespace modelutils::arch

@@ -52,7 +52,7 @@ class Lister {
     return Need::absent;
   }
 
-  const Family* family_;  // of tensors outside the layers
+  const Family* family_;  // for tensors outside the layers
   const Sizes& sizes_;
   std::vector<ExpectedTensor> tensors_;
 };

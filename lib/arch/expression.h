@@ -1,5 +1,6 @@
-// The language of the rows' sizes and conditions: sums, products, comparisons, "&", "|", "!" over symbols, numbers and
-// "i" (the layer). The one grammar of it: sizes.cc computes with it, row_text.h lets the compiler read it. Internal.
+// The language of sizes and conditions in rows: sums, products, comparisons, "&", "|" and "!" over symbols, numbers and
+// "i" (the layer). The single implementation of its grammar: sizes.cc evaluates it, row_text.h checks it at compile
+// time. Internal.
 #pragma once
 
 #include <optional>
@@ -17,21 +18,20 @@ constexpr bool is_letter(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-/// Recursive descent over an expression of a row: our own text, so its depth is bounded by what we wrote.
-/// `lookup(name)` gives the value of a symbol, nothing if it is unknown.
+/// A recursive-descent evaluator. Expressions come from our own rows, so the depth is bounded. `lookup(name)` returns a
+/// symbol's value, or nullopt if it is unknown.
 template <typename Lookup>
 class Expression {
  public:
   constexpr Expression(std::string_view text, Lookup lookup) : text_(text), lookup_(lookup) {}
 
-  /// Nothing if the text is no expression, a symbol is unknown, or a number falls below 0, above 64 bits or is divided
-  /// by 0.
+  /// Returns nullopt if the text is malformed, a symbol is unknown, a value leaves 0 … 2^64-1, or a divisor is 0.
   constexpr std::optional<u64> value() {
     const u64 result = either();
     malformed_ = malformed_ || at_ != text_.size();
     return malformed_ || undefined_ ? std::nullopt : std::optional(result);
   }
-  /// Of the text, after value(), whatever the symbols are.
+  /// True if the text follows the grammar, whatever its symbols. Call value() first.
   constexpr bool is_well_formed() const { return !malformed_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 
 struct ImageModel {
   std::string_view name;
-  std::string_view tensor;  // that no other model has, without the prefix of a whole pipeline
+  std::string_view tensor;  // unique to the model, without a whole pipeline's prefix
 };
 constexpr std::array image_models = {
     ImageModel{"flux", "double_blocks.0.img_attn.proj.weight"},
@@ -32,7 +32,7 @@ constexpr std::array image_models = {
     ImageModel{"sd1", "down_blocks.0.downsamplers.0.conv.weight"},
     ImageModel{"lumina2", "context_refiner.0.attention.qkv.weight"},
 };
-// Names that ComfyUI's readers take for any of these.
+// Architecture names that ComfyUI's readers accept for any image model.
 constexpr std::array<std::string_view, 2> any_model = {"pig", "cow"};
 
 std::string_view without_prefix(std::string_view name) {

@@ -1,4 +1,4 @@
-// Image and video models, whose GGUFs (ComfyUI's) have other rules than those of language models.
+// Recognises image and video models, whose GGUFs (ComfyUI's) follow other rules than language models.
 #pragma once
 
 #include <string_view>
@@ -8,11 +8,11 @@
 
 namespace modelutils::arch {
 
-/// The name of the image model that a GGUF holds ("flux"), by its tensors, else by `general.architecture`. Empty for
-/// other files.
+/// Returns the name of the image model in a GGUF ("flux"), from its tensors or else from `general.architecture`. Empty
+/// for other files.
 std::string_view image_model_of(const gguf::SplitSet& set);
 
-/// Error "convert-image-model" for such a file: what the rules of language models would do to it breaks it.
+/// Returns error "convert-image-model" for such a file, since the rules for language models would break it.
 Status refuse_image_model(const gguf::SplitSet& set);
 
 }  // namespace modelutils::arch

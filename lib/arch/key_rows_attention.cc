@@ -1,5 +1,4 @@
-// Keys of attention and rotation.
-// One row for each: key_facts.h says what the members mean.
+// Facts about the keys of attention and rotation, one row per key; key_facts.h explains the members.
 #include "arch/key_facts.h"
 
 namespace modelutils::arch {

@@ -1,5 +1,5 @@
-// Keys of every file: what it is and who made it, sampling, parts, adapters.
-// One row for each: key_facts.h says what the members mean.
+// Facts about the keys of any file (origin, sampling, split parts, adapters), one row per key; key_facts.h explains the
+// members.
 #include "arch/key_facts.h"
 
 namespace modelutils::arch {

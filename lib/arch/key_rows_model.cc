@@ -1,5 +1,5 @@
-// Keys of sizes, experts and the layers besides attention.
-// One row for each: key_facts.h says what the members mean.
+// Facts about the keys of sizes, experts and layers except attention, one row per key; key_facts.h explains the
+// members.
 #include "arch/key_facts.h"
 
 namespace modelutils::arch {

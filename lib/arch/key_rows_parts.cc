@@ -1,5 +1,5 @@
-// Keys of states, speech, drafts and what stands behind the layers.
-// One row for each: key_facts.h says what the members mean.
+// Facts about the keys of recurrent states, speech, drafts and parts after the layers, one row per key; key_facts.h
+// explains the members.
 #include "arch/key_facts.h"
 
 namespace modelutils::arch {

@@ -1,5 +1,4 @@
-// Keys of the vocabulary.
-// One row for each: key_facts.h says what the members mean.
+// Facts about the keys of the vocabulary, one row per key; key_facts.h explains the members.
 #include "arch/key_facts.h"
 
 namespace modelutils::arch {

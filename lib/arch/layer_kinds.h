@@ -1,4 +1,4 @@
-// Models whose layers are of several kinds: what config.json says about each.
+// Reads from config.json what kind each layer is, for models with several kinds.
 #pragma once
 
 #include <initializer_list>
@@ -14,17 +14,17 @@ struct Config;
 
 namespace modelutils::arch {
 
-/// The whole numbers of a list, one for each layer. Empty if the field is not such a list.
+/// Returns the integers of a list with one per layer. Empty if the field is not such a list.
 std::vector<u64> counts_of_layers(const hf::Config& config, std::string_view field);
 
-/// The numbers of a list, 0 for whatever else stands in it. Empty if the field is no list.
+/// Returns the numbers of a list, with 0 for elements of other types. Empty if the field is not a list.
 std::vector<double> numbers_of_layers(const hf::Config& config, std::string_view field);
 
-/// The kind of each layer from the first field of "a|b" that is there: the words of a list (["mamba", "attention"]), or
-/// the letters of a text ("M-M*"). Empty if there is none.
+/// Returns the kind of each layer from the first of the fields "a|b" that is present: the words of a list (["mamba",
+/// "attention"]) or the letters of a string ("M-M*"). Empty if there is none.
 std::vector<std::string> kinds_of_layers(const hf::Config& config, std::string_view fields);
 
-/// One number for each layer: `value` in those of one of `wanted` kinds, 0 in the others.
+/// Returns one number per layer: `value` in layers of one of the `wanted` kinds, 0 in the others.
 std::vector<u64> in_layers(const std::vector<std::string>& kinds, std::initializer_list<std::string_view> wanted,
                            u64 value);
 

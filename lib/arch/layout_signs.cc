@@ -9,7 +9,7 @@ namespace modelutils::arch {
 
 namespace {
 
-// True if the shape is that of mlx-lm; nullopt if it is the same in both layouts.
+// True if the shape is mlx-lm's; nullopt if it is the same in both layouts.
 std::optional<bool> is_shape_of_mlx(Telling telling, std::span<const u64> shape) {
   switch (telling) {
     case Telling::convolution:

@@ -1,5 +1,5 @@
-// Whether the tensors of a directory are laid out as mlx-lm saves them or as they were published: the signs that each
-// family's rows name, found in names and shapes (docs/conversion.md, "Weak and strong signals").
+// Finds out whether a directory's tensors are laid out as mlx-lm saves them or as published, from the names and shapes
+// that each family's rows define (docs/conversion.md, "Weak and strong signals").
 #pragma once
 
 #include <span>
@@ -11,16 +11,16 @@
 
 namespace modelutils::arch {
 
-/// Collects the signs of one directory. The names must outlive it.
+/// Collects the signs in one directory. The names must outlive it.
 class LayoutSigns {
  public:
-  /// `config` says which layers come after the last one; these prove nothing.
+  /// `config` gives the layer count; layers after the last one are ignored.
   LayoutSigns(const Family& family, const hf::Config& config) : family_(family), config_(config) {}
 
-  /// A tensor by its name in the file, and its shape in safetensors order.
+  /// Examines a tensor: its name in the file, and its shape in safetensors order.
   void see(std::string_view name, std::span<const u64> shape);
 
-  /// The first tensors that tell; empty if none does.
+  /// The first tensor with each layout; empty if there is none.
   std::string_view of_mlx() const { return mlx_; }
   std::string_view as_published() const { return published_; }
 

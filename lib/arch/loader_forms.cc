@@ -14,8 +14,8 @@ namespace {
 
 // Source of the tables: llama.cpp v0.5.0 (de3ff815), run by scripts/check-required.
 
-// Loaders that call create_tensor_qkv (src/llama-model.cpp): queries, keys and values in one tensor or in three, with
-// or without biases.
+// Architectures whose loaders call create_tensor_qkv (src/llama-model.cpp): queries, keys and values in one tensor or
+// three, with or without biases.
 constexpr std::string_view fusing =
     "afmoe|apertus|bailingmoe|chatglm|cohere2|command-r|deci|deepseek|dots1|ernie4_5|ernie4_5-moe|exaone|exaone-moe|"
     "exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|glm4|glm4moe|gpt-oss|granite|granitehybrid|granitemoe|hunyuan-dense|"
@@ -24,30 +24,30 @@ constexpr std::string_view fusing =
     "qwen35moe|"
     "qwen3moe|qwen3next|qwen3vl|qwen3vlmoe|seed_oss|smollm3|stablelm|starcoder2|step35";
 
-// Several tensors in one.
+// A tensor that holds the rows of several.
 struct Form {
   std::string_view architectures;
   std::string_view whole;
-  /// The rows that follow each other in each turn: "NAME:ROWS|NAME|…"; without a number those of the part's matrix.
+  /// The rows in each turn, in order: "NAME:ROWS|NAME|…". Without ROWS, the rows of the part's matrix.
   std::string_view pieces;
   std::string_view turns = "1";  ///< an expression
-  bool has_biases = false;       ///< of each part and of the whole, which no row need mean
+  bool has_biases = false;       ///< biases of the parts and of the whole are allowed even if no row has them
 };
 constexpr Form forms[] = {
     {fusing, "attn_qkv", "attn_q|attn_k|attn_v", "1", true},
     {"gemma4", "attn_qkv", "attn_q|attn_k|attn_v"},  // src/models/gemma4.cpp
-    // create_tensor_gate_up_exps (gemma4's rows have both forms)
+    // create_tensor_gate_up_exps (gemma4's own rows have both forms)
     {"deepseek2|qwen35moe|qwen3next", "ffn_gate_up_exps", "ffn_gate_exps|ffn_up_exps", "X"},
-    // Files of 2025: queries, keys, values and gates of each group together.
+    // Files of 2025: queries, keys, values and gates grouped together.
     {"qwen3next", "ssm_in", "attn_qkv:S|attn_qkv:S|attn_qkv:Hv/G*S|attn_gate:Hv/G*S", "G"},
 };
 
-// Matrices of a layer beside which every loader reads a factor (load_tensors in src/llama-model.cpp).
+// Matrices of a layer for which every loader reads a factor (load_tensors in src/llama-model.cpp).
 constexpr std::string_view with_factor =
     "attn_q|attn_k|attn_v|attn_qkv|attn_gate|attn_output|ffn_gate|ffn_up|ffn_down|ffn_gate_shexp|ffn_up_shexp|"
     "ffn_down_shexp|ffn_gate_exps|ffn_up_exps|ffn_down_exps|ssm_in|ssm_out|ssm_alpha|ssm_beta";
 
-// Further biases that loaders take (load_arch_tensors in src/models).
+// Additional biases that loaders accept (load_arch_tensors in src/models).
 struct Biases {
   std::string_view architectures;
   std::string_view rows;
@@ -65,7 +65,7 @@ std::string_view name_of(std::string_view piece) {
   return piece.substr(0, piece.find(':'));
 }
 
-// The rows that a form's pieces name, each once.
+// Returns the rows that a form's pieces name, without repeats.
 std::vector<std::string_view> parts_of(const Form& form) {
   std::vector<std::string_view> names;
   for_each_name(form.pieces, [&](std::string_view piece) {
@@ -74,12 +74,12 @@ std::vector<std::string_view> parts_of(const Form& form) {
   return names;
 }
 
-// Where the parts of a layer are among the expected tensors.
+// Indices of a layer's parts in the list of expected tensors.
 struct Layer {
   std::vector<std::size_t> weights, biases;
 };
 
-// The layers that have all parts of the form.
+// Returns the layers that have all parts of the form.
 std::map<u64, Layer> layers_of(const Form& form, const std::vector<ExpectedTensor>& expected) {
   const std::vector<std::string_view> parts = parts_of(form);
   const Layer empty = {std::vector<std::size_t>(parts.size(), none), std::vector<std::size_t>(parts.size(), none)};
@@ -115,7 +115,7 @@ std::string fused_name(const Form& form, u64 layer, Side side) {
   return fmt::format("blk.{}.{}.{}", layer, form.whole, side == Side::weight ? "weight" : "bias");
 }
 
-// The parts of a layer, biases that no row means among them; a fused bias is none where the file has some of its parts.
+// A layer's parts, including biases without a row. The bias is not fused if the file has biases of single parts.
 struct Parts {
   std::vector<ExpectedTensor> weights, biases;
   bool is_fused = false;
@@ -141,7 +141,7 @@ Parts parts_in(const Form& form, const HasTensor& has, const std::vector<Expecte
   return found;
 }
 
-// How the whole is made of the parts; without pieces where a size has no value.
+// Describes how the parts make up the whole. Has no pieces if a size is unknown.
 FusedTensor fused(const Form& form, const Sizes& sizes, std::string name, std::vector<ExpectedTensor> parts) {
   FusedTensor whole{std::move(name), std::move(parts), 0, {}};
   const std::vector<std::string_view> names = parts_of(form);
@@ -164,7 +164,7 @@ FusedTensor fused(const Form& form, const Sizes& sizes, std::string name, std::v
   return whole;
 }
 
-// What the loader asks for in place of the parts. A shape that has no value stays without one.
+// Returns the tensor that the loader asks for in place of the parts. Its shape is empty if a size is unknown.
 ExpectedTensor in_one(FusedTensor whole) {
   ExpectedTensor tensor = whole.parts.front();
   tensor.name = std::move(whole.name);
@@ -173,7 +173,7 @@ ExpectedTensor in_one(FusedTensor whole) {
   }
   std::optional<u64> rows = 0;
   for (const FusedTensor::Piece& piece : whole.pieces) rows = rows ? checked_add(*rows, piece.rows) : std::nullopt;
-  // A third dimension counts the turns already.
+  // A third dimension already counts the turns.
   if (rows && tensor.ne.size() < 3) rows = checked_mul(*rows, whole.turns);
   if (whole.pieces.empty() || !rows || tensor.ne.empty()) {
     tensor.ne.clear();
@@ -194,7 +194,7 @@ void expect_form(const Form& form, const Sizes& sizes, const HasTensor& has, std
       loaded.push_back(tensor);
       continue;
     }
-    if (tensor.side != Side::weight || tensor.row->name != names.front()) continue;  // all of them at the first
+    if (tensor.side != Side::weight || tensor.row->name != names.front()) continue;  // the first part adds all of them
     Parts parts = parts_in(form, has, expected, tensor.layer, layer->second);
     const auto make_one = [&](std::vector<ExpectedTensor>& of, Side side) {
       of = {in_one(fused(form, sizes, fused_name(form, tensor.layer, side), std::move(of)))};

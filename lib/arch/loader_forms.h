@@ -1,5 +1,5 @@
-// What loaders take besides the tensors that a family's rows mean: several tensors in one, and biases that no model of
-// the family has.
+// Tensors that loaders accept beyond a family's rows: several tensors fused into one, and biases that no published
+// model has.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@
 
 namespace modelutils::arch {
 
-/// Does the file have a tensor of this name?
+/// Returns whether the file has a tensor of this name.
 using HasTensor = std::function<bool(const std::string& name)>;
 
-/// True if llama.cpp reads a factor (".scale", ".input_scale") beside the weight of this name ("blk.0.attn_q.weight")
-/// and type, whatever the architecture.
+/// True if llama.cpp reads a factor (".scale", ".input_scale") for the weight of this name ("blk.0.attn_q.weight") and
+/// type, in any architecture.
 bool takes_factor(std::string_view weight, TensorType type);
 
-/// A tensor of a file that has the rows of several expected ones: `turns` times the pieces, one after another. The rows
-/// of a part are those of its first piece in all turns, then those of its next piece in all turns.
+/// A tensor that holds the rows of several expected ones, as `turns` repetitions of the pieces. A part consists of its
+/// first piece from every turn, then its next piece from every turn, and so on.
 struct FusedTensor {
   struct Piece {
     std::size_t part = 0;
@@ -34,12 +34,13 @@ struct FusedTensor {
   std::vector<Piece> pieces;
 };
 
-/// Those of the file that the family's loader takes. `expected`: expected_tensors() of the family and `sizes`.
+/// Returns the file's fused tensors that the family's loader accepts. `expected` is expected_tensors() of the family
+/// and `sizes`.
 std::vector<FusedTensor> fused_tensors(const Family& family, const Sizes& sizes, const HasTensor& has,
                                        const std::vector<ExpectedTensor>& expected);
 
-/// Makes of the tensors that the family's rows mean those that its loader asks of this file: fused where the file has
-/// them so (their row is that of the first part), and the biases that it takes as well.
+/// Changes `expected` from the tensors of the family's rows to those that its loader asks for in this file: fused
+/// tensors if the file has them (with the first part's row), and the biases that the loader accepts.
 void expect_as_loaded(const Family& family, const Sizes& sizes, const HasTensor& has,
                       std::vector<ExpectedTensor>& expected);
 

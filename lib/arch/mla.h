@@ -1,7 +1,7 @@
-// Latent attention (MLA): keys and values of all heads are rebuilt from one vector of Rk elements, next to R rotated
-// ones that all heads share. Runtimes fold the rebuilding into queries and outputs, so that the cache holds that vector
-// alone: one head of Rk + R elements. Symbols: Rq, Rk ranks of queries and of keys and values (Rq 0: none), D elements
-// of a query or key head (R of them rotated), Dv of a value head.
+// Latent attention (MLA): keys and values of all heads are computed from one vector of Rk elements, plus R rotated
+// elements that all heads share. Runtimes fold that computation into queries and outputs, so the cache only holds that
+// vector: one head of Rk + R elements. Symbols: Rq and Rk are the ranks of queries and of keys and values (Rq is 0 if
+// queries have none), D the elements of a query or key head (of which R are rotated), Dv those of a value head.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@ namespace modelutils::arch {
 
 /// qk_nope_head_dim + qk_rope_head_dim.
 std::optional<u64> mla_head(const hf::Config& config, const Sizes& sizes);
-/// Yarn as these families have it: one magnitude A on the rotated parts of queries and keys (mscale), the square of
-/// another B on all scores (mscale_all_dim). The runtime multiplies the rotated parts by its attention factor A, and
-/// all scores by the square of A (1 + 0.1 x ln(factor)), so the log multiplier x is chosen for that to be B. A
-/// multiplier of 0 means another attention factor to it; the key holds a tenth of x.
+/// Writes yarn for these families. It has one magnitude A for the rotated parts of queries and keys (mscale), and the
+/// square of another, B, for all scores (mscale_all_dim). llama.cpp multiplies the rotated parts by its attention
+/// factor A, and all scores by the square of A (1 + 0.1 x ln(factor)), so the log multiplier x is chosen such that this
+/// equals B². A multiplier of 0 makes llama.cpp use another attention factor. The key holds x / 10.
 Status write_mla_rope_scaling(KeyWriter& out, const Key& key);
 
-/// Ranks of queries and of keys and values.
+/// Ranks of queries, and of keys and values.
 inline constexpr std::array<Key, 2> mla_ranks = {{
     {.name = "attention.q_lora_rank",
      .fields = "q_lora_rank",
@@ -28,17 +28,16 @@ inline constexpr std::array<Key, 2> mla_ranks = {{
      .loader_default = "0"},
     {.name = "attention.kv_lora_rank", .fields = "kv_lora_rank", .symbol = "Rk", .need = Need::required},
 }};
-/// The key by which llama.cpp tells whether a file has the layout of before 2025, whatever its sizes are, and the
-/// symbol that is 1 in such files (read_gguf_sizes()): there keys and values of all heads are cached as they were
-/// rebuilt.
+/// llama.cpp recognises files with the layout of before 2025 by the absence of `latent_key`, whatever their sizes.
+/// `old_latent` is 1 for such files (read_gguf_sizes()); they cache the computed keys and values of all heads.
 inline constexpr std::string_view latent_key = "attention.key_length_mla", old_latent = "Old";
-/// Heads as they are when they have been rebuilt.
+/// Sizes of the computed heads.
 inline constexpr std::array<Key, 2> mla_heads = {{
     {.name = latent_key, .symbol = "D", .loader_default = "KL", .derive = mla_head},
     {.name = "attention.value_length_mla", .fields = "v_head_dim", .symbol = "Dv", .loader_default = "VL"},
 }};
 
-/// `sizes` with the heads of latent attention.
+/// Returns `sizes` with the heads of latent attention.
 constexpr std::array<Key, 14> mla_sizes(std::array<Key, 10> sizes) {
   named(sizes, "attention.head_count_kv") = {
       .name = "attention.head_count_kv", .symbol = "K", .fallback = "1", .loader_default = "H"};
@@ -58,8 +57,8 @@ inline constexpr auto mla_rope_keys = [] {
   return joined(keys, std::array{yarn_log_multiplier});
 }();
 
-/// Rebuilding of keys (transposed) and values, as mlx-lm keeps them or in one matrix. Files of before 2025 have that
-/// matrix, and heads of their real size.
+/// The matrices that compute keys (transposed) and values: separate as in mlx-lm, or one matrix. Files of before 2025
+/// have that one matrix, and heads of their real size.
 inline constexpr std::array<Tensor, 5> mla_tensors = {{
     {"attn_kv_a_mqa", "E,Rk+R", "self_attn.kv_a_proj_with_mqa"},
     {"attn_kv_a_norm", "Rk", "self_attn.kv_a_layernorm"},

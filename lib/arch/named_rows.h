@@ -1,5 +1,5 @@
-// Rows of shared tables by their names, for families that take some of them or change them: a name that is not there
-// does not compile, so whoever adds, removes or renames a row of a shared table hears of every family that meant it.
+// Looks up rows of shared tables by name, for families that use or change some of them. An unknown name does not
+// compile, so removing or renaming a shared row shows every family that uses it.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ constexpr std::string_view name_of(const Fixed& row) {
   return row.field;
 }
 
-// Never defined: what is called here stops the compiler, whose message quotes the name that named() was asked for.
+// Never defined: a constant expression that calls these does not compile, and the error quotes the name.
 void no_row_has_this_name(std::string_view name);
 void several_rows_have_this_name(std::string_view name);
 
-/// The one row of a table that has this name: `named(keys, "attention.head_count_kv").derive_layers = kv_heads;`
+/// Returns the one row with this name: `named(keys, "attention.head_count_kv").derive_layers = kv_heads;`
 template <typename Rows>
 constexpr auto& named(Rows& rows, std::string_view name) {
   auto* found = std::data(rows);
@@ -38,7 +38,7 @@ constexpr auto& named(Rows& rows, std::string_view name) {
   return *found;
 }
 
-/// The rows of several tables, one after another.
+/// Concatenates tables.
 template <typename Row, std::size_t... N>
 constexpr std::array<Row, (N + ...)> joined(const std::array<Row, N>&... tables) {
   std::array<Row, (N + ...)> rows = {};

@@ -9,7 +9,7 @@ namespace modelutils::arch {
 
 namespace {
 
-// Takes a decimal number without leading zeros and the dot after it off the front of `text`.
+// Removes a decimal number without leading zeros and the following dot from the front of `text`.
 std::optional<u64> take_number(std::string_view& text) {
   u64 value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -20,7 +20,7 @@ std::optional<u64> take_number(std::string_view& text) {
   return value;
 }
 
-// Numbers below a layer stand for experts: "mlp.experts.7.w1" -> "mlp.experts.#.w1" and 7.
+// Replaces the expert number below a layer: "mlp.experts.7.w1" becomes "mlp.experts.#.w1". Returns the number, 7.
 std::optional<u64> take_expert(std::string& pattern) {
   for (std::size_t dot = pattern.find('.'); dot != std::string::npos; dot = pattern.find('.', dot + 1)) {
     std::string_view rest = std::string_view(pattern).substr(dot + 1);
@@ -115,7 +115,7 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
     pattern = "N." + std::string(in_layer->rest);
   });
   auto at = by_pattern_.find(pattern);
-  // What one layer alone has may be a tensor outside the layers.
+  // A row outside the layers may have a source in one particular layer.
   if (at == by_pattern_.end() && found.layer) at = by_pattern_.find(std::string(canonical));
   if (at == by_pattern_.end()) {
     const std::string below = found.layer ? "N." : "";
@@ -133,7 +133,7 @@ std::optional<std::string> Names::gguf_tensor(std::string_view canonical) const 
   if (!found || found->expert) return std::nullopt;
   const SourceUse* use = nullptr;
   for (const SourceUse& other : *found->uses) {
-    // Rows that only files of others have take no part in this direction.
+    // Sources with the condition "back" only serve conversion from GGUF.
     if (alternatives(*other.row)[other.alternative].condition.starts_with("back")) continue;
     if (use != nullptr && other.row != use->row) return std::nullopt;
     if (use == nullptr) use = &other;
@@ -167,7 +167,7 @@ std::optional<std::string> Names::source_tensor(std::string_view gguf_name) cons
         place.layer ? fmt::format("{}{}.", first_name(family_->layer_prefixes), *place.layer) : std::string();
     std::string name = fmt::format("{}{}{}", prefix, alternative.parts[0].module,
                                    is_complete ? std::string_view{} : suffix_text(place.side));
-    if (gguf_tensor(name) == gguf_name) return name;  // not where it is only a part of the source
+    if (gguf_tensor(name) == gguf_name) return name;  // otherwise it is only a part of the source
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Names of tensors in both worlds, read from the rows of a family: "model.layers.3.self_attn.q_proj.weight" and
-// "blk.3.attn_q.weight".
+// Translates between the tensor names of directories and GGUFs using a family's rows:
+// "model.layers.3.self_attn.q_proj.weight" and "blk.3.attn_q.weight".
 #pragma once
 
 #include <optional>
@@ -17,30 +17,29 @@ struct SourceAlternative {
   std::vector<SourcePart> parts;
 };
 
-/// Takes a row's source apart. Empty for generated tensors.
+/// Parses a row's source. Returns an empty list for generated tensors.
 std::vector<SourceAlternative> parse_source(std::string_view source);
 
-/// "=llama3" -> "llama3"; empty if the tensor is not generated.
+/// Returns "llama3" for "=llama3", or an empty view if the tensor is not generated.
 inline std::string_view generator_of(const Tensor& row) {
   return row.source.starts_with('=') ? row.source.substr(1) : std::string_view{};
 }
 
-/// The key of a GGUF that holds the one number of this row's source in each layer: "@#xielu.beta" -> "xielu.beta";
-/// empty for tensors.
+/// Returns the key that holds this row's number for every layer: "xielu.beta" for "@#xielu.beta". Empty for tensors.
 inline std::string_view key_of_numbers(const Tensor& row) {
   return row.name.starts_with("@#") ? row.name.substr(2) : std::string_view{};
 }
 
-/// Does a module have a name that only mlx-lm gives: stacks of experts, the halves of latent attention's kv_b_proj?
+/// True for module names that only mlx-lm uses: stacks of experts, and the two halves of latent attention's kv_b_proj.
 bool is_name_of_mlx(std::string_view module);
 
-/// Which side of a row: the matrix, or the bias beside it.
+/// Which tensor of a row: the matrix or its bias.
 enum class Side : u8 { weight, bias };
 
-/// GGUF name of a row in a layer: "blk.3.attn_q.weight".
+/// Returns the GGUF name of a row in a layer: "blk.3.attn_q.weight".
 std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side);
 
-/// Where a tensor of a directory belongs.
+/// A use of a directory's tensor by a row.
 struct SourceUse {
   const Tensor* row = nullptr;
   bool in_layer = false;
@@ -55,33 +54,34 @@ struct SourceMatch {
   std::optional<u64> expert;
 };
 
-/// "PREFIX3.mlp.gate" -> 3 and "mlp.gate"; nullopt for a name outside the layers.
+/// The parts of a name in a layer: 3 and "mlp.gate" for "PREFIX3.mlp.gate". layer_name() returns nullopt outside the
+/// layers.
 struct LayerName {
   u64 layer = 0;
   std::string_view rest;
 };
 std::optional<LayerName> layer_name(std::string_view canonical, std::string_view prefix);
 
-/// The names of one family, ready to be looked up.
+/// The names of one family, indexed for look-up.
 class Names {
  public:
   explicit Names(const Family& family);
 
   const Family& family() const { return *family_; }
-  /// The alternatives of a row's source, parsed.
+  /// The parsed alternatives of a row's source.
   const std::vector<SourceAlternative>& alternatives(const Tensor& row) const { return parsed_.at(&row); }
 
-  /// All uses of a tensor of a directory, by its canonical name with its suffix ("….weight", "….bias"; stacks of
-  /// experts also without). Nothing if no row has it.
+  /// Returns all uses of a directory's tensor by its canonical name with suffix ("….weight", "….bias"; stacks of
+  /// experts also without). Returns nullopt if no row uses it.
   std::optional<SourceMatch> match(std::string_view canonical) const;
 
-  /// The GGUF name of a tensor that maps one to one: alone, unstacked and unsplit.
+  /// Returns the GGUF name of a tensor that maps one to one, neither stacked nor split; otherwise nullopt.
   std::optional<std::string> gguf_tensor(std::string_view canonical) const;
 
-  /// The other direction, for names that map one to one: the first alternative without condition.
+  /// The inverse for names that map one to one, using the first alternative without a condition.
   std::optional<std::string> source_tensor(std::string_view gguf_name) const;
 
-  /// The row of a GGUF tensor, and its layer. nullptr if the family has none.
+  /// The row of a GGUF tensor, and its layer. `row` is nullptr if the family has no such tensor.
   struct Place {
     const Tensor* row = nullptr;
     std::optional<u64> layer;
@@ -89,15 +89,15 @@ class Names {
   };
   Place find_gguf(std::string_view gguf_name) const;
 
-  /// Number N of "model.layers.N.…" in a canonical name.
+  /// Returns N from "model.layers.N.…" in a canonical name, or nullopt outside the layers.
   std::optional<u64> layer_of(std::string_view canonical) const;
 
  private:
   void add_row(const Tensor& row, bool in_layer);
 
   const Family* family_;
-  std::unordered_map<std::string, std::vector<SourceUse>> by_pattern_;  // "N." in front of patterns below the layers
-  std::unordered_map<std::string, Place> by_gguf_;                      // "blk." in front of those
+  std::unordered_map<std::string, std::vector<SourceUse>> by_pattern_;  // with "N." before patterns in layers
+  std::unordered_map<std::string, Place> by_gguf_;                      // with "blk." before names in layers
   std::unordered_map<const Tensor*, std::vector<SourceAlternative>> parsed_;
 };
 

@@ -1,4 +1,4 @@
-// Models that mlx-lm and llama.cpp both have a class for, and that are not converted all the same.
+// Models that are not converted although both mlx-lm and llama.cpp have a class for them.
 #pragma once
 
 #include <span>
@@ -7,11 +7,11 @@
 namespace modelutils::arch {
 
 struct NotConverted {
-  std::string_view model_type;  ///< of config.json
-  std::string_view because;     ///< the end of a sentence
+  std::string_view model_type;  ///< in config.json
+  std::string_view because;     ///< the reason, as the end of a sentence
 };
 
-/// All of them. Source: mlx-lm's classes and llama.cpp's graphs, compared.
+/// Returns all of them. Source: a comparison of mlx-lm's classes and llama.cpp's graphs.
 std::span<const NotConverted> not_converted();
 
 }  // namespace modelutils::arch

@@ -1,4 +1,4 @@
-// Blocks that predict further tokens (multi-token prediction), which stand behind the trunk's.
+// Blocks that predict further tokens (multi-token prediction), which follow the trunk's blocks.
 #pragma once
 
 #include <optional>
@@ -8,15 +8,16 @@
 
 namespace modelutils::arch {
 
-/// A key of files with such blocks alone: of each of their tensors the name of the one that it followed in the model
-/// ("" for the first), so that they can be put back where they were.
+/// The key of files with only such blocks: for each tensor of a block, the name of the tensor before it in the model
+/// ("" for the first), so that --graft-mtp can restore the order.
 inline constexpr std::string_view extracted_key = "modelutils.mtp.after";
 
-/// N of "blk.N.…"; nothing for other names and for numbers above 1,000,000.
+/// Returns N from "blk.N.…", or nullopt for other names and for numbers above 1,000,000.
 std::optional<u64> block_of(std::string_view tensor);
 
-/// Has the file such blocks, and none of the trunk? ARCH.nextn_predict_layers is not 0, and every "blk.N." has N of at
-/// least ARCH.block_count minus that. llama.cpp runs such a file next to its model only; alone it crashes.
+/// True if the file has such blocks and none of the trunk: ARCH.nextn_predict_layers is not 0, and every "blk.N." has N
+/// of at least ARCH.block_count minus that. llama.cpp only runs such a file beside its model; it crashes on the file
+/// alone.
 bool is_prediction_alone(const gguf::SplitSet& set);
 
 }  // namespace modelutils::arch

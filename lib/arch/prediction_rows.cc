@@ -9,7 +9,8 @@ namespace modelutils::arch {
 
 namespace {
 
-// What stands in front of or behind a block's layer where the directory has one name for it: "mtp.fc".
+// Modules before or after a block's layer that directories name once for all blocks ("mtp.fc"), and their names in a
+// layer.
 constexpr std::pair<std::string_view, std::string_view> joints[] = {
     {"fc", "eh_proj"},
     {"pre_fc_norm_embedding", "enorm"},
@@ -17,7 +18,7 @@ constexpr std::pair<std::string_view, std::string_view> joints[] = {
     {"norm", "shared_head.norm"},
     {"embed_tokens", "embed_tokens"},
 };
-// Of families whose blocks are several layers of a directory: the second one's names.
+// For families whose blocks are several directory layers: modules of the second layer, and their names in the block.
 constexpr std::pair<std::string_view, std::string_view> second_part[] = {
     {"norm", "post_norm"},
     {"final_layernorm", "shared_head.norm"},
@@ -40,7 +41,7 @@ std::string_view renamed_module(const std::pair<std::string_view, std::string_vi
   return row == std::end(table) ? std::string_view{} : row->second;
 }
 
-// "fc.weight" -> "fc" and ".weight".
+// Splits "fc.weight" into "fc" and ".weight".
 std::pair<std::string_view, std::string_view> split_module(std::string_view name) {
   const std::size_t dot = name.find('.');
   return {name.substr(0, dot), dot == std::string_view::npos ? std::string_view{} : name.substr(dot)};

@@ -1,6 +1,5 @@
-// Blocks that predict further tokens (multi-token prediction), as directories have them and as a GGUF does: what their
-// tensors are called and how large they are. A block is one more layer behind the others, with the family's rows of a
-// layer and those of PredictionForm::tensors.
+// Names and sizes of blocks that predict further tokens (multi-token prediction), in directories and in GGUFs. A block
+// is an additional layer after the others, with the family's layer rows and those of PredictionForm::tensors.
 #pragma once
 
 #include <array>
@@ -19,8 +18,8 @@
 
 namespace modelutils::arch {
 
-/// What joins a block to the model: the next token's embedding and the last hidden state, each normalised, side by
-/// side. Without a head, an embedding or a last norm of its own a block uses the model's.
+/// The tensors that connect a block to the model: its input is the next token's embedding beside the last hidden state,
+/// each normalised. A block without its own head, embedding or final norm uses the model's.
 inline constexpr std::array<Tensor, 6> nextn_tensors = {{
     {"nextn.eh_proj", "2*E,E", "eh_proj"},
     {"nextn.enorm", "E", "enorm"},
@@ -29,7 +28,7 @@ inline constexpr std::array<Tensor, 6> nextn_tensors = {{
     {"nextn.shared_head_head", "E,V", "shared_head.head", Need::optional},
     {"nextn.shared_head_norm", "E", "shared_head.norm", Need::optional},
 }};
-/// The same where the model's norms are stored minus one.
+/// The same for models whose norms are stored minus one.
 inline constexpr std::array<Tensor, 6> zero_centred_nextn_tensors = {{
     named(nextn_tensors, "nextn.eh_proj"),
     {"nextn.enorm", "E", "[mlx] enorm | enorm@add_one"},
@@ -39,21 +38,20 @@ inline constexpr std::array<Tensor, 6> zero_centred_nextn_tensors = {{
     {"nextn.shared_head_norm", "E", "[mlx] shared_head.norm | shared_head.norm@add_one", Need::optional},
 }};
 
-/// The name that a tensor of a block would have if its block were one more layer ("mtp.fc.weight" of a model with 48
-/// layers: "model.layers.48.eh_proj.weight"). Nothing for tensors that belong to no block, and for those of families
-/// whose blocks are not known.
+/// Returns the name that a block's tensor would have if the block were another layer: "model.layers.48.eh_proj.weight"
+/// for "mtp.fc.weight" in a model with 48 layers. Returns nullopt for tensors outside blocks and for families whose
+/// blocks are unknown.
 std::optional<std::string> name_as_layer(const Names& names, const hf::Config& config, std::string_view canonical);
 
-/// Sizes that hold in blocks [L, L + blocks): those of the last layer, what the family's PredictionForm says, and of
-/// numbers that differ from layer to layer what the blocks' own shapes tell. L in the result is the number of layers
-/// and blocks together.
+/// Returns sizes for the blocks [L, L + blocks). They are the last layer's, with the changes in the family's
+/// PredictionForm; sizes that differ between layers follow from the blocks' own shapes if possible. L in the result
+/// counts layers and blocks.
 Sizes sizes_of_blocks(const Family& family, const Sizes& layers, u64 blocks, std::span<const ShapeFact> facts = {});
 
-/// The sizes of a file, whose layers are counted with `blocks` behind them, as they hold in those.
+/// Returns `sizes`, whose layers already include `blocks`, with the family's sizes for these blocks.
 Sizes stated_sizes_of_blocks(const Family& family, Sizes sizes, u64 blocks);
 
-/// The tensors of the last `blocks` of the layers that `sizes` (from sizes_of_blocks()) counts, in the order in which
-/// they are written.
+/// Returns the tensors of the last `blocks` layers in output order. `sizes` comes from sizes_of_blocks().
 std::vector<ExpectedTensor> expected_block_tensors(const Family& family, const Sizes& sizes, u64 blocks);
 
 }  // namespace modelutils::arch

@@ -145,7 +145,8 @@ constexpr Projector projectors[] = {
      .layer_tensors = "linear_pos.weight pos_bias_u pos_bias_v conv_pw1.weight conv_dw.weight conv_norm.weight "
                       "conv_pw2.weight ffn_norm.weight ffn_norm_1.weight ffn_up_1.weight ffn_down_1.weight "
                       "norm_conv.weight"},
-    // What is known of these is what their loader insists on besides the layers, and what makes their embeddings.
+    // For these types only two facts are known: the tensors that the loader requires besides the layers, and the tensor
+    // that produces the embeddings.
     {.name = "exaone4_5", .encoder = vision, .layers = own, .tensors = two_linear, .width = "mm.2.weight",
      .has_plain_patches = false},
     {.name = "mimovl", .encoder = vision, .layers = own, .tensors = "mm.0.weight mm.2.weight", .width = "mm.2.weight",

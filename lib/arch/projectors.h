@@ -1,4 +1,4 @@
-// Projector files (GGUF of architecture "clip"): what llama.cpp's multimodal library needs of them.
+// Projector files (GGUF of architecture "clip"): what llama.cpp's multimodal library requires of them.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 
 namespace modelutils::arch {
 
-/// One file has an encoder of images, of audio, or both. Each has keys and tensors of its own.
+/// An encoder for images or audio, with keys and tensors of its own. A file has one or both.
 struct Encoder {
   std::string_view name;    ///< keys are "clip.<name>.…"
-  std::string_view flag;    ///< the key that says that it is there
-  std::string_view prefix;  ///< tensors are "<prefix>…", those of its layers "<prefix>blk.N.…"
-  std::string_view keys;    ///< that every type of it needs as UINT32, after "clip.<name>.", separated by blanks
+  std::string_view flag;    ///< the key that is true if the encoder is present
+  std::string_view prefix;  ///< tensors are "<prefix>…", those of layers "<prefix>blk.N.…"
+  std::string_view keys;    ///< UINT32 keys that every type requires, after "clip.<name>.", separated by spaces
 };
 inline constexpr std::array encoders = {
     Encoder{
@@ -29,49 +29,52 @@ inline constexpr std::array encoders = {
 };
 
 enum class EncoderLayers : u8 {
-  transformer,  ///< attention and feed-forward, a norm before each
-  conformer,    ///< convolutions too: norms and convolutions are in Projector::layer_tensors
-  own,          ///< not numbered as the others', or none: no rule for them
+  transformer,  ///< attention and feed-forward, with a norm before each
+  conformer,    ///< also convolutions; its norms and convolutions are in Projector::layer_tensors
+  own,          ///< none, or numbered differently; not checked
 };
 
-/// What one type of projector needs, by llama.cpp's tools/mtmd/clip.cpp of May 2026. In lists of tensors, separated by
-/// blanks, ".*" at the end means ".weight" and ".bias".
+/// The requirements of a projector type, from llama.cpp's tools/mtmd/clip.cpp of May 2026. Lists of tensors are
+/// separated by spaces; a trailing ".*" stands for ".weight" and ".bias".
 struct Projector {
   std::string_view name;     ///< clip.projector_type
   std::string_view encoder;  ///< Encoder::name
   EncoderLayers layers;
-  std::string_view tensors;  ///< all those that it cannot do without, but for the encoder's layers
-  std::string_view width;    ///< the tensor that makes the text model's embeddings; empty: clip.….projection_dim
-  std::size_t width_dimension = 1;           ///< and the dimension of it that is their length
-  std::string_view first = {}, second = {};  ///< `second` multiplies what `first` made; `first`, what the encoder made
-  std::string_view keys = {};                ///< beyond the encoder's
-  std::string_view layer_tensors = {};       ///< of each layer beyond attention and feed-forward, after "….blk.N."
-  std::string_view when = {};                ///< only for files that have this tensor
-  bool has_fixed_grid = false;               ///< a position for each patch of an image of clip.vision.image_size
+  std::string_view tensors;  ///< all required tensors outside the encoder's layers
+  std::string_view width;  ///< the tensor that produces the text model's embeddings; if empty, clip.….projection_dim
+                           ///< applies
+  std::size_t width_dimension = 1;           ///< the dimension of `width` that is the embedding length
+  std::string_view first = {}, second = {};  ///< `first` takes the encoder's output, `second` the output of `first`
+  std::string_view keys = {};                ///< required in addition to the encoder's
+  std::string_view layer_tensors = {};       ///< required in each layer besides attention and feed-forward, after
+                                             ///< "….blk.N."
+  std::string_view when = {};                ///< if set, the row only applies to files with this tensor
+  bool has_fixed_grid = false;               ///< one position per patch of an image of clip.vision.image_size
   bool has_plain_patches = true;  ///< v.patch_embd.weight takes clip.vision.patch_size² pixels of three colours
 };
 
-/// The type that llama.cpp takes the file's encoder for; nothing if no key tells it.
+/// Returns the type that llama.cpp assigns to the file's encoder, or nullopt if no key states it.
 std::optional<std::string_view> projector_type(const gguf::Index& index, const Encoder& encoder);
-/// Every row; a type may have several.
+/// Returns every row; a type may have several.
 std::span<const Projector> all_projectors();
-/// One name for the projectors of Qwen2.5-VL and of Qwen2-Audio in a file that has both (llama.cpp, clip.cpp).
+/// The name that stands for Qwen2.5-VL's and Qwen2-Audio's projectors in a file with both (llama.cpp, clip.cpp).
 inline constexpr std::string_view qwen_omni_projector = "qwen2.5o";
-/// Nothing for types that are not known here.
+/// Returns nullptr for unknown types.
 const Projector* find_projector(std::string_view type, const Encoder& encoder, const gguf::Index& index);
-/// How long the embeddings are that the file makes for the text model, and what says so.
+/// The length of the embeddings that a file produces for the text model, and the key or tensor that states it.
 struct ProjectorWidth {
   u64 size;
-  Place where;  ///< views the index's document
+  Place where;  ///< refers to the index's document
   u64 offset;
 };
-/// By the tensor that makes them, as llama.cpp does (older files have another model's number in projection_dim); by
-/// projection_dim where the type is not known. Nothing if the file has no such encoder.
+/// Returns the width from the tensor that produces the embeddings, like llama.cpp (in older files projection_dim has
+/// another model's value), or from projection_dim if the type is unknown. Returns nullopt if the file has no such
+/// encoder.
 std::optional<ProjectorWidth> projector_width(const gguf::Index& index, const Encoder& encoder);
 
-/// The names in a list of Projector: "a.* b" is a.weight, a.bias, b.
+/// Expands a list of Projector: "a.* b" becomes a.weight, a.bias, b.
 std::vector<std::string> projector_tensors(std::string_view list);
-/// The words of a list: separated by blanks.
+/// Splits a list at spaces.
 std::vector<std::string_view> projector_words(std::string_view list);
 
 }  // namespace modelutils::arch

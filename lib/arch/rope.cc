@@ -19,8 +19,8 @@ bool is_longrope(const hf::RopeScaling& scaling) {
   return scaling.type == "longrope" || scaling.type == "su";
 }
 
-// Proportional rope: the first part of the pairs is rotated, each as in a head that is rotated as a whole; the others'
-// angles are divided by so much that they stay where they are.
+// Proportional rope: only the first pairs are rotated, with the angles they would have in a fully rotated head. The
+// angles of the others are divided by a huge factor, so they are not rotated.
 std::vector<float> proportional_factors(const hf::Config& config, u64 head) {
   constexpr float unrotated = 1e30f;
   const bool is_proportional = !config.rope.scaling || config.rope.scaling->type == "proportional";
@@ -32,7 +32,7 @@ std::vector<float> proportional_factors(const hf::Config& config, u64 head) {
   return factors;
 }
 
-// A loader that reads such a key has a default for it.
+// True if the loader reads the key; such a key has a default.
 bool is_read(const Family& family, std::string_view name) {
   const std::vector<const Key*> keys = keys_of(family);
   return std::any_of(keys.begin(), keys.end(),
@@ -45,7 +45,8 @@ Status write_linear(KeyWriter& out, const hf::RopeScaling& scaling) {
   return out.real("rope.scaling.factor", *scaling.factor);
 }
 
-// The runtime's own magnitude is that of mscale 1, divided by that of its log multiplier; the rest is another key.
+// llama.cpp's own magnitude is that of mscale 1 divided by that of its log multiplier. attn_factor holds the remaining
+// ratio.
 Status write_yarn_magnitude(KeyWriter& out, const hf::RopeScaling& scaling, double log_multiplier) {
   const double wanted = yarn_magnitude(scaling, out.is_mlx());
   const double fixed = yarn_magnitude(*scaling.factor, 1) / yarn_magnitude(*scaling.factor, log_multiplier);
@@ -138,7 +139,7 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
   }
   if (scaling->type == "linear") return write_linear(out, *scaling);
   if (scaling->type == "yarn") return write_yarn(out, *scaling, 0);
-  if (scaling->type == "llama3") return {};  // carried by rope_freqs.weight
+  if (scaling->type == "llama3") return {};  // stored in rope_freqs.weight
   if (is_longrope(*scaling)) return write_longrope(out, *scaling);
   if (scaling->type.empty()) {
     out.warn("rope_scaling", "has no type, without which no runtime applies it: it is left out");
@@ -207,7 +208,7 @@ namespace {
 
 constexpr std::size_t sections_wanted = 4;  // the fourth is never used
 
-// The list of config.json; empty if there is none.
+// Returns config.json's list, or an empty one if absent.
 Result<std::vector<u64>> stated_sections(KeyWriter& out) {
   std::vector<u64> sections;
   for (const std::string_view field : {"rope_parameters.mrope_section", "rope_scaling.mrope_section"}) {

@@ -1,4 +1,4 @@
-// Rope settings of a config.json in the runtime's terms: bases, keys, and the tensors that carry factors.
+// Converts the rope settings of a config.json to GGUF: bases, keys, and tensors of factors.
 #pragma once
 
 #include <optional>
@@ -11,52 +11,53 @@
 
 namespace modelutils::arch {
 
-/// rope_theta, or the default of the model class (of mlx-lm's for a directory that MLX wrote).
+/// Returns rope_theta, or the default of the model class (mlx-lm's for a directory written by MLX).
 double rope_theta(const Family& family, const hf::Config& config, bool is_mlx);
 
-/// original_max_position_embeddings: of the scaling object, else of the top level.
+/// Returns original_max_position_embeddings from the scaling object, or else from the top level.
 std::optional<u64> original_context(const hf::Config& config);
 
-/// rope.scaling.* of yarn without its magnitudes.
+/// Writes rope.scaling.* for yarn, except its magnitudes.
 Status write_yarn_keys(KeyWriter& out, const hf::RopeScaling& scaling);
 
-/// What yarn scales queries and keys by: 1 + 0.1 mscale ln(factor), 1 for factors up to 1.
+/// Returns yarn's factor for queries and keys: 1 + 0.1 mscale ln(factor), or 1 for factors up to 1.
 double yarn_magnitude(double factor, double mscale);
-/// The same of a config.json: mlx-lm takes mscale (1) over mscale_all_dim (0); Hugging Face's classes take
-/// attention_factor, else both of the others, else mscale 1.
+/// Returns the factor for a config.json. mlx-lm uses mscale (default 1) over mscale_all_dim (default 0). Hugging Face's
+/// classes use attention_factor, or both of the others, or mscale 1.
 double yarn_magnitude(const hf::RopeScaling& scaling, bool is_mlx);
 
-/// Phi-3's longrope: the factor that its tensors do not carry, in `rope.scaling.attn_factor`.
+/// Writes `rope.scaling.attn_factor` for Phi-3's longrope, whose other factors are tensors.
 Status write_phi3_rope_scaling(KeyWriter& out, const Key& key);
 
-/// rope.freq_base of models that stretch it for longer contexts: theta × alpha^(D / (D - 2)), where the scaling object
-/// has an alpha ("dynamic" scaling of Hunyuan).
+/// Writes rope.freq_base for models that stretch it for longer contexts: theta × alpha^(D / (D - 2)) if the scaling
+/// object has an alpha (Hunyuan's "dynamic" scaling).
 Status write_stretched_theta(KeyWriter& out, const Key& key);
-/// rope.scaling.* of the same models: nothing where alpha has used up the scaling.
+/// Writes rope.scaling.* for the same models; nothing if alpha already accounts for the scaling.
 Status write_scaling_besides_alpha(KeyWriter& out, const Key& key);
 
-/// rope.dimension_sections: how many pairs of a head follow the time, height and width of an image, from the scaling
-/// object's mrope_section; without it all follow the time. Text has the same position in all of them.
+/// Writes rope.dimension_sections: how many pairs of a head follow an image's time, height and width, from
+/// mrope_section in the scaling object. Without it, all pairs follow time. For text all positions are equal.
 Status write_rope_sections(KeyWriter& out, const Key& key);
 
-/// The same where time, height and width take turns (Qwen3-VL). Such a runtime gives pairs that no section covers the
-/// fourth position, which is 0 for text, so a config.json without the list gets sections that cover every pair: those
-/// of the model's class (24, 20, 20 of 64 pairs), of other heads thirds.
+/// The same for models that interleave time, height and width (Qwen3-VL). llama.cpp gives pairs outside the sections
+/// the fourth position, which is 0 for text. So without a list in config.json, the sections must cover every pair:
+/// those of the model's class (24, 20, 20 for 64 pairs), or thirds for other head sizes.
 Status write_interleaved_sections(KeyWriter& out, const Key& key);
 
-/// rope.scaling.* of models with sections, whose scaling object may call itself "mrope".
+/// Writes rope.scaling.* for models with sections, whose scaling type may be "mrope".
 Status write_scaling_besides_sections(KeyWriter& out, const Key& key);
 
-/// Does a row of the family generate such a tensor?
+/// True if a row of the family generates such a tensor.
 bool has_generator(const Family& family, std::string_view generator);
 
-/// The content of a tensor that a row generates ("=llama3", "=llama3-half" where only the first half of what
-/// `rope.dimension_count` says is scaled, the other divisors being 1; "=longrope-long", "=longrope-short",
-/// "=proportional"); nothing where the model has no such scaling. Errors "convert-rope": a wrong number of factors.
+/// Returns the values of a tensor that a row generates, or nullopt if the model has no such scaling. Generators:
+/// "=llama3"; "=llama3-half", which only scales the first half of the angles in `rope.dimension_count`, with divisors
+/// of 1 for the rest; "=longrope-long", "=longrope-short", "=proportional". Error "convert-rope": a wrong number of
+/// factors.
 Result<std::optional<std::vector<float>>> generate(std::string_view generator, const Family& family,
                                                    const hf::Config& config, const Sizes& sizes, bool is_mlx);
 
-/// Refuses a scaling by tensors for which the family has no row. Error "convert-rope".
+/// Refuses a scaling that needs a tensor for which the family has no row. Error "convert-rope".
 Status check_rope_tensors(const Family& family, const hf::Config& config);
 
 }  // namespace modelutils::arch

@@ -16,7 +16,7 @@ std::vector<float> llama3_rope_freqs(double theta, u64 n_rot, const Llama3Rope& 
     const double wavelength = 2.0 * std::numbers::pi / frequency;
     double divisor = p.factor;
     const double high = p.original_context / p.high_freq_factor, low = p.original_context / p.low_freq_factor;
-    if (wavelength < high || (low == high && wavelength == low)) {  // between equal factors there is nothing to blend
+    if (wavelength < high || (low == high && wavelength == low)) {  // with equal limits there is nothing to interpolate
       divisor = 1;
     } else if (wavelength <= low) {
       const double smooth =
@@ -30,8 +30,8 @@ std::vector<float> llama3_rope_freqs(double theta, u64 n_rot, const Llama3Rope& 
 
 namespace {
 
-// Converters compute in float32 or in double. That moves the interpolated divisors r by up to 4e-7 r²: the error of the
-// interpolation weight, seen through 1 / x.
+// Converters compute in float32 or double. That changes interpolated divisors r by up to 4e-7 r²: the interpolation
+// weight's error, magnified by taking the reciprocal.
 bool is_rounding(float a, float b) {
   return std::abs(a - b) <= (1e-6f * b + 2 * std::numeric_limits<float>::epsilon()) * b;
 }
@@ -42,9 +42,9 @@ std::optional<Llama3Rope> find_llama3_rope(double theta, std::span<const float> 
   if (freqs.empty()) return std::nullopt;
   const float largest = *std::max_element(freqs.begin(), freqs.end());
   if (!(largest >= 1) || !std::isfinite(largest)) return std::nullopt;
-  // Short heads or small bases do not reach the whole factor: then it is one of those that published models have.
+  // With short heads or small bases no divisor reaches the factor itself, so try those of published models.
   constexpr double factors[] = {0, 8, 32, 16, 4, 2, 64};
-  // The three other numbers mean the same when all are scaled alike, so the usual pair of limits comes first.
+  // If all angles are scaled alike, the other three parameters do not matter, so try the usual pair of limits first.
   constexpr std::pair<double, double> limits[] = {{1, 4}, {1, 2}, {1, 8}, {1, 16}, {1, 32}};
   constexpr double contexts[] = {8192,   4096,   2048,    1024, 16384, 32768, 65536, 131072,
                                  262144, 524288, 1048576, 512,  256,   128,   64,    32};

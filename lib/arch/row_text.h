@@ -1,6 +1,6 @@
-// The small languages in which rows are written, read by the compiler: a shape, a condition or a source that does not
-// follow its grammar does not compile, and the message points at the row and quotes the text. Symbols and names are not
-// checked here: a family's tests know which there are.
+// The small languages of rows, parsed at compile time. A shape, condition or source with a syntax error does not
+// compile, and the error points to the row and quotes the text. Whether symbols and names exist is checked by the
+// families' tests instead.
 #pragma once
 
 #include <string_view>
@@ -9,21 +9,22 @@
 
 namespace modelutils::arch {
 
-// Never defined: what is called here stops the compiler.
+// Never defined: a constant expression that calls these does not compile.
 void this_expression_cannot_be_read(std::string_view text);
 void this_shape_cannot_be_read(std::string_view text);
 void this_source_cannot_be_read(std::string_view text);
 void this_view_cannot_be_read(std::string_view text);
 void this_operation_is_not_known(std::string_view text);
 
-/// Is the text an expression (expression.h), whatever its symbols stand for?
+/// True if the text is an expression (expression.h), whatever its symbols.
 constexpr bool is_expression(std::string_view text) {
   Expression read(text, [](std::string_view) { return std::optional<u64>(1); });
   static_cast<void>(read.value());
   return read.is_well_formed();
 }
 
-/// Takes what stands before `separator` off the front of `text`, and the separator; the whole text if there is none.
+/// Removes the text before `separator` from the front of `text`, together with the separator, and returns it. Takes all
+/// of `text` if there is no separator.
 constexpr std::string_view take_until(std::string_view& text, std::string_view separator) {
   const std::size_t at = text.find(separator);
   const std::string_view front = text.substr(0, at);
@@ -37,7 +38,7 @@ constexpr std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The next word of a view, behind spaces; empty at its end.
+/// Takes the next word of a view, skipping spaces; empty at the end.
 constexpr std::string_view take_word(std::string_view& text) {
   while (text.starts_with(' ')) text.remove_prefix(1);
   return take_until(text, " ");
@@ -45,7 +46,7 @@ constexpr std::string_view take_word(std::string_view& text) {
 
 inline constexpr std::string_view view_skip = "skip", view_repeat = "repeat:", view_arrow = "->";
 
-/// "name:size" of an axis of a view, or a symbol that is its own size.
+/// An axis of a view: "name:size", or a symbol that is both name and size.
 struct AxisText {
   std::string_view name;
   std::string_view size;
@@ -56,7 +57,7 @@ constexpr AxisText axis_text(std::string_view word) {
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
 
-/// The axes of the source, left of the arrow, and those that are wanted.
+/// The axes of the source (left of the arrow), and the wanted axes (right of it).
 constexpr std::string_view left_of_view(std::string_view view) {
   return view.substr(0, view.find(view_arrow));
 }
@@ -65,12 +66,12 @@ constexpr std::string_view right_of_view(std::string_view view) {
   return arrow == std::string_view::npos ? view : view.substr(arrow + view_arrow.size());
 }
 
-/// One word on the right of a view: "repeat:N", "NAME", "NAME=INDEX" or "NAME[FROM:TO]".
+/// A word on the right of a view: "repeat:N", "NAME", "NAME=INDEX" or "NAME[FROM:TO]".
 struct WantedAxis {
   std::string_view name;
-  std::string_view times, index, from, to;  ///< expressions; of the forms that have none empty
-  bool is_whole = false;                    ///< the form "NAME"
-  bool is_read = false;                     ///< the word has one of the forms
+  std::string_view times, index, from, to;  ///< expressions; empty in other forms
+  bool is_whole = false;                    ///< true for the form "NAME"
+  bool is_read = false;                     ///< true if the word has one of the forms
 };
 constexpr WantedAxis wanted_axis(std::string_view word) {
   WantedAxis axis;
@@ -96,7 +97,7 @@ constexpr WantedAxis wanted_axis(std::string_view word) {
   return axis;
 }
 
-/// Does a view (row_view.h) follow its grammar, and want only axes that it names?
+/// True if a view (row_view.h) follows its grammar and every wanted axis is an axis of the source.
 constexpr bool is_view(std::string_view view) {
   std::size_t axes = 0;
   for (std::string_view rest = left_of_view(view), word = take_word(rest); !word.empty(); word = take_word(rest)) {
@@ -107,7 +108,7 @@ constexpr bool is_view(std::string_view view) {
     const WantedAxis wanted = wanted_axis(word);
     if (!wanted.is_read) return false;
     for (const std::string_view part : {wanted.times, wanted.index, wanted.from, wanted.to}) {
-      const bool is_expert = part == "#";  // whichever it is
+      const bool is_expert = part == "#";  // stands for any expert
       if (!part.empty() && !is_expert && !is_expression(part)) return false;
     }
     if (!wanted.times.empty()) continue;
@@ -120,23 +121,24 @@ constexpr bool is_view(std::string_view view) {
   return axes > 0;
 }
 
-/// What happens to the values of a source, besides picking and ordering rows. Biases are carried as they are.
+/// What is done to a source's values besides selecting and ordering rows. Does not apply to biases.
 enum class Operation : u8 {
   none,
-  add_one,  ///< norms that are stored minus one
-  neg_exp,  ///< -exp(x): decay rates that are stored as logarithms
-  add,      ///< x + a number: norms that are stored minus something else ("@add:0.2")
-  times,    ///< x × the family's factor of a name: multipliers that the runtime expects in the tensors ("@times:key")
-  unit_columns,  ///< every column of a matrix divided by its length: heads that their class normalises
+  add_one,       ///< for norms that are stored minus one
+  neg_exp,       ///< -exp(x), for decay rates that are stored as logarithms
+  add,           ///< x + number, for norms that are stored minus something else ("@add:0.2")
+  times,         ///< x × the family's factor of that name, for multipliers that the runtime expects in the tensors
+                 ///< ("@times:key")
+  unit_columns,  ///< divides every column of a matrix by its length, for heads that their class normalises
 };
 
-/// One part of an alternative (family.h, Tensor::source).
+/// A part of an alternative (family.h, Tensor::source).
 struct SourcePart {
-  std::string_view module;      ///< with '#' for the number of an expert
-  std::string_view view;        ///< empty: all rows as they are
-  bool is_of_elements = false;  ///< the view picks single elements instead of rows: `{{…}}`, a transposition
+  std::string_view module;      ///< with '#' in place of an expert number
+  std::string_view view;        ///< if empty, all rows in order
+  bool is_of_elements = false;  ///< the view selects elements instead of rows: `{{…}}`, a transposition
   Operation operation = Operation::none;
-  std::string_view operand = {};  ///< what follows the operation's colon
+  std::string_view operand = {};  ///< the text after the operation's colon
   constexpr bool is_stacked() const { return module.find('#') != std::string_view::npos; }
 };
 
@@ -149,7 +151,7 @@ constexpr Operation operation_named(std::string_view name) {
   return Operation::none;
 }
 
-/// `module{view}@operation:operand`
+/// Parses `module{view}@operation:operand`.
 constexpr SourcePart source_part(std::string_view text) {
   SourcePart part;
   text = trimmed(text);
@@ -168,7 +170,7 @@ constexpr SourcePart source_part(std::string_view text) {
   return part;
 }
 
-/// Stops the compiler at a part that does not follow its grammar.
+/// Fails to compile if a part does not follow its grammar.
 consteval void check_part(std::string_view text) {
   const SourcePart part = source_part(text);
   const std::size_t at = text.rfind('@');
@@ -181,7 +183,7 @@ consteval void check_part(std::string_view text) {
   }
 }
 
-/// The parts of an alternative, one after another: '+' stands between them, and inside braces for a sum.
+/// Takes the next part of an alternative. A '+' separates parts, but inside braces it is a sum.
 constexpr std::string_view take_part(std::string_view& text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -197,7 +199,7 @@ constexpr std::string_view take_part(std::string_view& text) {
   return part;
 }
 
-/// "[condition] rest": takes the condition off the front; empty where there is none.
+/// Takes the condition off the front of "[condition] rest"; empty if there is none.
 constexpr std::string_view take_condition(std::string_view& text) {
   text = trimmed(text);
   if (!text.starts_with('[')) return {};
@@ -205,7 +207,7 @@ constexpr std::string_view take_condition(std::string_view& text) {
   return take_until(text, "]");
 }
 
-/// A text of a row: what it may be is said by the types below. Only constants become one.
+/// A text in a row; the derived types below check its grammar. Only constants convert to it.
 struct RowText : std::string_view {
   constexpr RowText() = default;
 
@@ -213,7 +215,7 @@ struct RowText : std::string_view {
   constexpr explicit RowText(std::string_view text) : std::string_view(text) {}
 };
 
-/// A condition: "X & i>=Ld". Empty: always.
+/// A condition: "X & i>=Ld". Empty means always.
 struct ConditionText : RowText {
   constexpr ConditionText() = default;
   consteval ConditionText(const char* text) : ConditionText(std::string_view(text)) {}
@@ -233,7 +235,7 @@ struct ShapeText : RowText {
   }
 };
 
-/// Alternatives of shapes: "[mlx] I,Kc,1 | I,1,Kc".
+/// Alternative shapes: "[mlx] I,Kc,1 | I,1,Kc".
 struct StoredText : RowText {
   constexpr StoredText() = default;
   consteval StoredText(const char* text) : StoredText(std::string_view(text)) {}
@@ -247,12 +249,12 @@ struct StoredText : RowText {
   }
 };
 
-/// Where a tensor comes from: family.h, Tensor::source.
+/// A tensor's source: family.h, Tensor::source.
 struct SourceText : RowText {
   constexpr SourceText() = default;
   consteval SourceText(const char* text) : SourceText(std::string_view(text)) {}
   consteval SourceText(std::string_view text) : RowText(text) {
-    if (text.starts_with('=')) return;  // generated: rope.h knows the names
+    if (text.starts_with('=')) return;  // generated; rope.h has the names
     for (std::string_view rest = text; !rest.empty();) {
       std::string_view alternative = take_until(rest, "|");
       const std::string_view condition = take_condition(alternative);
@@ -263,7 +265,7 @@ struct SourceText : RowText {
       } while (!alternative.empty());
     }
   }
-  /// Without the first of the alternatives.
+  /// Returns the source without its first alternative.
   constexpr SourceText without_first() const {
     const std::size_t bar = find('|');
     SourceText rest = *this;

@@ -60,7 +60,7 @@ class Resolver {
     return all && !axes_.empty();
   }
 
-  // Indexes lie inside their axes, so sums of their products with the strides stay below source_rows.
+  // Indices stay within their axes, so the sums of index × stride stay below source_rows.
   bool read_wanted(std::string_view word) {
     const WantedAxis wanted = wanted_axis(word);
     if (!wanted.is_read) return false;
@@ -126,7 +126,7 @@ bool RowView::is_run() const {
 u64 RowView::dense_rows() const {
   if (axes.empty() || axes.back().stride == 1) return 1;
   u64 count = 1;
-  u64 span = 1;  // from the first to the last row of the innermost axes
+  u64 span = 1;  // distance from the first to the last row of the innermost axes, inclusive
   for (std::size_t i = axes.size(); i-- > 0;) {
     count *= axes[i].count;
     span += (axes[i].count - 1) * axes[i].stride;

@@ -8,12 +8,12 @@ namespace modelutils::arch {
 
 namespace {
 
-// What symbols stand for in one layer.
+// Looks up symbols in one layer.
 struct InLayer {
   const Sizes& sizes;
   u64 layer;
   bool unknown_is_zero;
-  std::string_view assumed = {};  // the symbol that is being solved for
+  std::string_view assumed = {};  // the symbol to solve for
   u64 assumed_value = 0;
 
   std::optional<u64> operator()(std::string_view name) const {
@@ -97,7 +97,7 @@ std::vector<std::string_view> unknown_symbols(std::string_view expression, const
 std::optional<u64> solve(std::string_view expression, std::string_view unknown, u64 value, const Sizes& sizes,
                          u64 layer) {
   const auto at = [&](u64 assumed) { return value_of(expression, {sizes, layer, false, unknown, assumed}); };
-  // A line through two points; that it fits the value shows that the expression is one.
+  // Draw a line through two points. If it also fits `value`, the expression is linear as far as needed.
   const std::optional<u64> zero = at(0);
   const std::optional<u64> one = at(1);
   if (!zero || !one || *one <= *zero || value < *zero || (value - *zero) % (*one - *zero) != 0) return std::nullopt;

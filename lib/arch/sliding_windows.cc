@@ -68,7 +68,7 @@ namespace {
 
 constexpr std::string_view width_key = "attention.sliding_window", pattern_key = "attention.sliding_window_pattern";
 
-// What the written pattern says: flags of layers, or a period.
+// True if a layer slides by the written pattern, which is a period or flags per layer.
 bool has_sliding_layer(const KeyWriter& out, const gguf::OutKey* pattern) {
   const Windows& windows = out.family().cache.windows;
   u64 period = windows.period;

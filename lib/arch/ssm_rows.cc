@@ -31,7 +31,7 @@ Status warn_of_time_step_limit(KeyWriter& out) {
   double low = 0;
   double high = 0;
   if (!limits.at(0)->get(low) || !limits.at(1)->get(high)) return {};
-  // Infinity is read as the largest number; no time step comes near a million.
+  // Infinity is parsed as the largest number; no time step comes near a million.
   if (low > 0 || high < 1e6) out.warn("time_step_limit", "limits the time steps, which llama.cpp does not");
   return {};
 }

@@ -1,5 +1,5 @@
-// Rows of state-space layers (Mamba and Mamba 2). Symbols: I inner width, S state, Rt rank of the time step (Mamba 2:
-// heads), Kc width of the convolution, Gs groups (Mamba 2).
+// Rows of state-space layers (Mamba and Mamba 2). Symbols: I inner width, S state size, Rt time step rank (in Mamba 2
+// the head count), Kc convolution width, Gs groups (Mamba 2).
 #pragma once
 
 #include <array>
@@ -11,13 +11,13 @@
 
 namespace modelutils::arch {
 
-/// What llama.cpp's converter writes for models that have no limit of their own.
+/// llama.cpp's converter writes this for models without a context limit.
 inline constexpr std::string_view unlimited_context = "1048576";
 
 inline constexpr Key endless_context = {
     .name = "context_length", .fallback = unlimited_context, .missing = Missing::assume, .need = Need::required};
 
-/// Sizes of a model without attention: the loader wants heads and a feed-forward part stated, too.
+/// Sizes of a model without attention. The loader still requires heads and a feed-forward width.
 inline constexpr std::array<Key, 7> recurrent_sizes = {{
     {.name = "block_count", .fields = hf::fields::layers, .symbol = "L", .need = Need::required},
     endless_context,
@@ -33,7 +33,7 @@ inline constexpr std::array<Key, 7> recurrent_sizes = {{
     {.name = "vocab_size", .fields = "vocab_size", .symbol = "V", .loader_default = "0"},
 }};
 
-/// The inner width as config.json says it: heads of a width, else the expansion of the residual stream.
+/// Returns the inner width from config.json: heads times their width, or else the expansion of the residual stream.
 std::optional<u64> inner_width(const hf::Config& config, const Sizes& sizes);
 
 inline constexpr std::array<Key, 4> mamba_keys = {{
@@ -57,7 +57,7 @@ inline constexpr std::array<Key, 1> mamba2_groups = {{
      .need = Need::required},
 }};
 
-/// A Mamba layer; `when` says which layers are.
+/// A Mamba layer; `when` selects the layers.
 constexpr std::array<Tensor, 7> mamba_layer(ConditionText when = {}) {
   return {{
       {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj | mamba.in_proj", .when = when},
@@ -76,7 +76,7 @@ constexpr std::array<Tensor, 7> mamba_layer(ConditionText when = {}) {
   }};
 }
 
-/// A Mamba 2 layer. The gated norm is a row for each group.
+/// A Mamba 2 layer. The gated norm has one row per group.
 constexpr std::array<Tensor, 7> mamba2_layer(ConditionText when = {}, Need norm = Need::required) {
   return {{
       {.name = "ssm_in", .ne = "E,2*I+2*Gs*S+Rt", .source = "mixer.in_proj | mamba.in_proj", .when = when},
@@ -106,21 +106,21 @@ constexpr std::array<Tensor, 7> mamba2_layer(ConditionText when = {}, Need norm 
   }};
 }
 
-/// The same rows where the layers' mixer is called "mamba".
+/// The same rows for layers whose mixer is named "mamba".
 template <std::size_t N>
 constexpr std::array<Tensor, N> called_mamba(std::array<Tensor, N> rows) {
   for (Tensor& row : rows) row.source = row.source.without_first();
   return rows;
 }
 
-/// The runtime of Mamba layers knows only this expansion.
+/// llama.cpp's Mamba layers only support this expansion.
 inline constexpr Relation doubles_width = {"I", "2*E", "intermediate_size",
                                            "is not twice hidden_size, the only expansion that llama.cpp knows"};
 
-/// The gated norm of a Mamba 2 layer: the runtime normalises each group by itself, mlx-lm all together. Warns where
-/// there are several groups.
+/// Warns if a Mamba 2 layer's gated norm has several groups: llama.cpp normalises each group separately, mlx-lm all
+/// together.
 Status warn_of_groups(KeyWriter& out);
-/// The runtime does not limit time steps (time_step_limit). Warns of limits that do.
+/// Warns about time step limits (time_step_limit), which llama.cpp does not apply.
 Status warn_of_time_step_limit(KeyWriter& out);
 
 }  // namespace modelutils::arch
