@@ -1,4 +1,4 @@
-// Apertus: xIELU, whose numbers for each layer are keys of a GGUF; QK norm, no gate.
+// Apertus: xIELU, whose per-layer parameters are GGUF keys; QK norm, no gate.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

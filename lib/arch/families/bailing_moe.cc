@@ -1,5 +1,4 @@
-// Ling: fused query_key_value; the first version rotates adjacent pairs in GGUF, the second has a grouped sigmoid
-// router.
+// Ling: fused query_key_value. In GGUFs version 1 rotates adjacent pairs. Version 2 has a grouped sigmoid router.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -8,7 +7,7 @@
 namespace modelutils::arch::families::bailing_moe {
 
 constexpr auto sizes = decoder_sizes({.context = "16384"});
-// No key: mlx-lm stores a head with columns of length one; elsewhere it is stored as it was trained.
+// Not a GGUF key: mlx-lm normalises the head's columns when it saves the model; other directories have it as trained.
 static std::optional<u64> norm_head(const hf::Config& config, const Sizes&) {
   return config.bool_field("norm_head").value_or(false) ? 1 : 0;
 }

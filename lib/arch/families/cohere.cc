@@ -1,5 +1,6 @@
-// Cohere's Command R and R7B: one LayerNorm without bias before attention and feed-forward, which run side by side;
-// scaled logits; no head of its own. Cohere 2 slides in three of four layers and has no rotary embedding in the fourth.
+// Cohere's Command R and R7B: one LayerNorm without bias before attention and feed-forward, which run in parallel;
+// scaled logits; the embedding as the head. In Cohere 2, three of four layers slide and the fourth has no rotary
+// embedding.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/sliding_windows.h"

@@ -1,4 +1,4 @@
-// DBRX: fused Wqkv that is clipped, LayerNorm without bias, experts of one module each or all in one matrix.
+// DBRX: fused and clipped Wqkv, LayerNorm without bias, experts as one module each or all in one matrix.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -33,7 +33,8 @@ constexpr Key clamp[] = {{.name = "attention.clamp_kqv",
                           .need = Need::required}};
 constexpr Tensor first[] = {{"token_embd", "E,V", "transformer.wte"}};
 constexpr Tensor last[] = {{"output_norm", "E", "transformer.norm_f"}, {"output", "E,V", "lm_head"}};
-// In the original checkpoint the rows of all experts are one matrix; those of w2 are its columns.
+// The original checkpoint has the rows of all experts in one matrix. For w2 these rows are the columns of GGUF's
+// matrix.
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "norm_attn_norm.norm_1"},
     {"attn_qkv", "E,E+2*K*D", "norm_attn_norm.attn.Wqkv"},

@@ -1,5 +1,5 @@
-// Nemotron NAS (DeciLM): a llama whose layers were searched one by one, so that heads and widths differ and some layers
-// lack attention, its feed-forward part, or both; a matrix may stand in for attention.
+// Nemotron NAS (DeciLM): a llama from an architecture search per layer. Head counts and widths differ, and layers may
+// lack attention, the feed-forward part or both; a matrix may replace attention.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace modelutils::arch::families::deci {
 
 constexpr u64 width_step = 256;
 
-// One entry of block_configs.
+// An element of block_configs.
 struct Block {
-  u64 heads = 0, key_heads = 0;  // with heads and no key heads a matrix stands for attention
+  u64 heads = 0, key_heads = 0;  // heads without key heads: a matrix replaces attention
   u64 width = 0;                 // of the feed-forward part
   bool has_matrix_for_feed_forward = false;
 };
@@ -24,7 +24,7 @@ struct Block {
 static bool flag_of(json::Element part, std::string_view name) {
   return json::bool_member(part, name).value_or(false);
 }
-// As DeciLM counts it: two thirds of so many residual streams, rounded up.
+// DeciLM's formula: multiplier × 2/3 of the embedding width, rounded up to a multiple of width_step.
 static u64 width_of(double multiplier, u64 embedding) {
   const double width = std::floor(2 * multiplier * static_cast<double>(embedding) / 3);
   if (!(width >= 0 && width <= static_cast<double>(largest_size("F")))) return 0;
@@ -61,7 +61,7 @@ std::vector<u64> of_layers(const hf::Config& config, const Sizes&) {
   for (const Block& block : blocks_of(config)) values.push_back(block.*part);
   return values;
 }
-// DeciLM 7B has a list of its own.
+// DeciLM 7B has its own list.
 static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
   std::vector<u64> listed = counts_of_layers(config, "num_key_value_heads_per_layer");
   return listed.empty() ? of_layers<&Block::key_heads>(config, sizes) : listed;
@@ -70,7 +70,7 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-5"});
   Key& width = named(keys, "feed_forward_length");
-  width.type = KeyType::u32_or_layers;  // tells which layers have a feed-forward part
+  width.type = KeyType::u32_or_layers;  // 0 marks layers without a feed-forward part
   width.derive_layers = of_layers<&Block::width>;
   named(keys, "attention.head_count").derive_layers = of_layers<&Block::heads>;
   named(keys, "attention.head_count_kv").derive_layers = key_heads;
@@ -115,7 +115,7 @@ static Status check_blocks(KeyWriter& out) {
   return {};
 }
 
-// What becomes a config.json again: widths as multipliers.
+// Restores the config's block_configs, with widths as multipliers.
 static Status describe(ConfigWriter& out) {
   std::vector<hf::ConfigValue> blocks;
   u64 heads = 0;

@@ -1,4 +1,4 @@
-// DeepSeek-MoE 16B: attention as in a Llama, softmax router without renormalisation, shared experts.
+// DeepSeek-MoE 16B: Llama's attention, a softmax router without renormalisation, shared experts.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
@@ -21,7 +21,7 @@ constexpr Tensor pairs[] = {
 constexpr auto experts = routed_experts(expert_layers);
 constexpr auto shared = [] {
   auto rows = deepseek_shared_experts;
-  for (Tensor& row : rows) row.when = expert_layers;  // the loader insists on them
+  for (Tensor& row : rows) row.when = expert_layers;  // required by the loader
   return rows;
 }();
 constexpr Fixed fixed[] = {

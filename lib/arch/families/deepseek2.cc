@@ -1,5 +1,5 @@
-// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash, Youtu: keys and values are rebuilt from one low-rank vector (MLA); dense
-// layers first, then experts with shared ones.
+// DeepSeek V2 and V3, Kimi K2, GLM-4.7 Flash, Youtu: keys and values are computed from a low-rank vector (MLA). The
+// first layers are dense; the others have experts and shared experts.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -14,7 +14,7 @@ namespace modelutils::arch::families::deepseek2 {
 constexpr auto sizes = mla_sizes(decoder_sizes({.context = "2048", .epsilon = "1e-6"}));
 constexpr auto glm_sizes = mla_sizes(decoder_sizes({.context = "202752", .epsilon = "1e-5"}));
 
-// The loader wants these of dense models, too.
+// The loader requires these keys in dense models, too.
 static Status write_leading(KeyWriter& out, const Key& key) {
   return out.count(key.name, out.size("X") > 0 ? out.size("Ld") : out.size("L"));
 }
@@ -29,7 +29,7 @@ constexpr std::array<Key, 4> mixture(std::string_view gating) {
   named(keys, "expert_feed_forward_length").write = write_expert_width;
   named(keys, "expert_feed_forward_length").loader_default = {};
   named(keys, "expert_gating_func").symbol = "Gf";
-  // Files from before the key have a softmax, but for GLM-4.7-Flash (llama.cpp's src/models/deepseek2.cpp).
+  // Files from before the key use softmax, except GLM-4.7-Flash (llama.cpp's src/models/deepseek2.cpp).
   named(keys, "expert_gating_func").loader_default = "1+((V==154880) & (L==47)+(L==48))";
   return keys;
 }
@@ -56,7 +56,7 @@ constexpr Tensor choice_bias[] = {[] {
   return row;
 }()};
 
-// The loader takes it whatever the gating function is; that of a softmax has no name in a directory.
+// The loader accepts it for any gating function, but directories have no name for it with softmax.
 constexpr auto softmax_choice_bias = arch::choice_bias("[!X] mlp.gate.e_score_correction_bias", Need::optional);
 
 constexpr Fixed fixed[] = {
@@ -85,7 +85,7 @@ constexpr Fixed v3_fixed[] = {
     {"scoring_func", "sigmoid", Severity::error, "this architecture scores experts by a sigmoid"},
 };
 
-// The runtime tells the form without a low rank for queries by the number of layers.
+// llama.cpp takes models with certain layer counts to have no low rank for queries.
 static Status check_query_rank(KeyWriter& out) {
   const u64 layers = out.size("L");
   const bool is_lite = layers == 26 || layers == 27;
@@ -93,7 +93,7 @@ static Status check_query_rank(KeyWriter& out) {
   return out.refuse("q_lora_rank", is_lite ? "is there; with 26 or 27 layers llama.cpp takes queries without low rank"
                                            : "is missing; without it llama.cpp takes 26 or 27 layers only");
 }
-// The runtime ranks groups by their two best experts, this class by the best one.
+// llama.cpp ranks groups by their two best experts, this class by the single best one.
 static Status check_groups(KeyWriter& out) {
   const u64 groups = out.config().count_field("n_group").value_or(1);
   const u64 used = out.config().count_field("topk_group").value_or(groups);
@@ -119,7 +119,7 @@ constexpr Member dense_members[] = {
 };
 constexpr auto feed_forward_everywhere = feed_forward_of({});
 
-// mlx-lm keeps one matrix for keys and values in these classes alone.
+// Only in these classes does mlx-lm keep one matrix for keys and values.
 constexpr auto joined_latent = [] {
   auto rows = mla_tensors;
   named(rows, "attn_k_b").source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
@@ -129,7 +129,7 @@ constexpr auto joined_latent = [] {
   return rows;
 }();
 
-// What a config.json without a field means to mlx-lm's class.
+// The defaults of mlx-lm's class.
 constexpr auto dense_sizes = mla_sizes(decoder_sizes({.context = "131072", .epsilon = "1e-6"}));
 constexpr Key dense_rows[] = {
     {.name = "leading_dense_block_count", .fallback = "L", .missing = Missing::assume},
@@ -200,8 +200,8 @@ const Family glm4_moe_lite = {
     .classes = "Glm4MoeLiteForCausalLM",
     .model_types = "glm4_moe_lite",
     .about = "as deepseek3, with other defaults",
-    .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // as llama.cpp tells GLM-4.7-Flash
-    .gguf_pre = "glm4",                                  // of other sizes: experts cut away, another vocabulary
+    .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // like llama.cpp recognises GLM-4.7-Flash
+    .gguf_pre = "glm4",                                  // for other sizes: fewer experts or another vocabulary
     .hf_rope_theta = 1e6,
     .loads_without = "attention.key_length",
     .keys = {glm_sizes, mla_rope_keys, expert_keys, sigmoid_mixture, glm_weights, expert_groups},

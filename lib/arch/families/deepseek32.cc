@@ -1,5 +1,5 @@
-// DeepSeek V3.2 and GLM-5: DeepSeek V3 whose attention looks at the tokens that an indexer chooses, a small attention
-// of its own in front of every layer's. From GLM-5.2 on layers may share the choice of the one before.
+// DeepSeek V3.2 and GLM-5: DeepSeek V3 with sparse attention. An indexer, a small attention before each layer's,
+// chooses the tokens. From GLM-5.2 on a layer may share the choice of the layer before.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -11,7 +11,7 @@
 
 namespace modelutils::arch::families::deepseek32 {
 
-constexpr u64 sharing_context = 1048576;  // with it llama.cpp takes a file without indexer types for one that shares
+constexpr u64 sharing_context = 1048576;  // a file with this context and without indexer types shares, in llama.cpp
 
 constexpr auto sizes = mla_sizes(decoder_sizes({.context = "2048", .epsilon = "1e-6"}));
 constexpr auto glm_sizes = [] {
@@ -77,7 +77,7 @@ constexpr std::array<Tensor, 4> indexer_of(ConditionText when, Need need) {
 }
 constexpr auto indexers = indexer_of({}, Need::required);
 constexpr auto glm_indexers = indexer_of("Ix", Need::required);
-// No list says whether a block for predicting has an indexer, and llama.cpp's graph of one uses none.
+// No list states whether a prediction block has an indexer, and llama.cpp's graph for the block does not use one.
 constexpr auto glm_block = joined(nextn_tensors, indexer_of({}, Need::optional));
 constexpr auto choice = choice_bias("mlp.gate.e_score_correction_bias", Need::optional);
 
@@ -111,7 +111,7 @@ constexpr Member members[] = {
     {"rope_scaling", "null"},
     {"ep_size", "1"},
 };
-// The indexer's heads are turned by Hadamard matrices of at least 64 rows.
+// llama.cpp applies Hadamard matrices of at least 64 rows to the indexer's heads.
 static Status check_indexer(KeyWriter& out) {
   if (out.size("Di") % 64 != 0) {
     out.warn("index_head_dim",

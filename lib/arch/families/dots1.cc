@@ -1,4 +1,4 @@
-// dots.llm1: norms of queries and keys, shared experts, sigmoid router with a correction for the choice.
+// dots.llm1: norms of queries and keys, shared experts, a sigmoid router with a selection bias.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -8,7 +8,7 @@
 namespace modelutils::arch::families::dots1 {
 
 constexpr auto sizes = decoder_sizes();
-// Whatever scoring_func says (some configs name the method of the choice there), scores are sigmoids.
+// Scores are always sigmoids. In some configs scoring_func names the selection method instead.
 constexpr Key mixture[] = {
     expert_width,
     shared_expert_count,
@@ -16,7 +16,7 @@ constexpr Key mixture[] = {
     {.name = "expert_gating_func", .fallback = "2", .missing = Missing::assume, .when = "X"},
 };
 constexpr auto experts = plainly_named_experts(expert_layers);
-// The runtime takes keys and values of all heads.
+// llama.cpp expects keys and values for all heads.
 static Status check_heads(KeyWriter& out) {
   if (out.size("K") == out.size("H")) return {};
   return out.refuse("num_key_value_heads", fmt::format("is {}; llama.cpp takes as many as there are heads ({})",

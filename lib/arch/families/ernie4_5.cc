@@ -1,4 +1,4 @@
-// ERNIE 4.5, dense: a llama that is stored with adjacent pairs.
+// ERNIE 4.5, dense: a llama that directories also store with adjacent pairs.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,5 +1,5 @@
-// ERNIE 4.5 with experts behind the dense layers: adjacent pairs are rotated in every world, softmax router with a
-// correction.
+// ERNIE 4.5 with experts after the dense layers: rotates adjacent pairs in every format, softmax router with a
+// selection bias.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"

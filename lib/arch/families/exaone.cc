@@ -1,4 +1,4 @@
-// EXAONE 3 and 3.5: a llama with the names of GPT-2.
+// EXAONE 3 and 3.5: a llama with GPT-2's names.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,5 +1,5 @@
-// EXAONE 4: norms after attention and feed-forward, and of queries and keys by head. With 64 layers (32B) three of four
-// slide, and the fourth has no rotary embedding; with any other number none does.
+// EXAONE 4: norms after attention and feed-forward, and of queries and keys per head. With 64 layers (32B) three of
+// four layers slide, and the fourth has no rotary embedding; with other layer counts none slides.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace modelutils::arch::families::exaone4 {
 
 constexpr auto sizes = decoder_sizes({.context = "2048", .epsilon = "1e-5"});
 
-// Which layers slide: "LLLG" or a period in sliding_window_pattern, or a list of layer types.
+// Returns which layers slide, from "LLLG" or a period in sliding_window_pattern, or from the layer types.
 static std::vector<bool> sliding_layers(const KeyWriter& out) {
   const hf::Config& config = out.config();
   std::vector<bool> slides(static_cast<std::size_t>(out.size("L")), false);

@@ -1,4 +1,4 @@
-// K-EXAONE: layers that slide are rotated, the others are not; experts behind the dense layers.
+// K-EXAONE: only sliding layers are rotated; experts after the dense layers.
 #include <algorithm>
 
 #include "arch/common_rows.h"
@@ -9,7 +9,7 @@
 
 namespace modelutils::arch::families::exaone_moe {
 
-// The dense layers in front, as is_moe_layer lists them.
+// Returns the number of leading dense layers in is_moe_layer.
 static std::optional<u64> dense_layers_of_list(const hf::Config& config, const Sizes&) {
   const auto field = config.field("is_moe_layer");
   json::Array list;
@@ -37,7 +37,7 @@ constexpr Key own[] = {
       key.derive = dense_layers_of_list;
       return key;
     }(),
-    // Its loader does not look at their number (llama.cpp's src/models/exaone-moe.cpp).
+    // The loader does not read the number of shared experts (llama.cpp's src/models/exaone-moe.cpp).
     {.name = "expert_shared_feed_forward_length",
      .symbol = "Fs",
      .fallback = "Fx*Ns",

@@ -1,5 +1,5 @@
-// Falcon-H1: Mamba 2 and attention next to each other in every layer. The runtime wants the multipliers of config.json
-// in the tensors, where mlx-lm has them already.
+// Falcon-H1: Mamba 2 and attention in parallel in every layer. llama.cpp expects config.json's multipliers to be part
+// of the tensors, as mlx-lm saves them.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -25,7 +25,7 @@ static double multiplier(const hf::Config& config, std::string_view name) {
   const double ssm = number_or_one(config, "ssm_in_multiplier");
   if (name == "embedding") return embedding;
   if (name == "head") return number_or_one(config, "lm_head_multiplier");
-  // A head that is the embedding has the embedding's multiplier: the last norm makes up for that.
+  // A tied head includes the embedding's multiplier, so the last norm divides by it.
   if (name == "tied") return embedding != 0 ? number_or_one(config, "lm_head_multiplier") / embedding : 1;
   if (name == "attention") return attention;
   if (name == "key") return attention * number_or_one(config, "key_multiplier");
@@ -93,7 +93,7 @@ static Status check_norm(KeyWriter& out) {
   }
   return warn_of_groups(out);
 }
-// The multipliers are in the tensors.
+// The multipliers are already part of the tensors.
 static Status describe(ConfigWriter& out) {
   for (const std::string_view field :
        {"attention_in_multiplier", "attention_out_multiplier", "embedding_multiplier", "key_multiplier",

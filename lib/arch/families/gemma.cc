@@ -1,4 +1,4 @@
-// Gemma 1 to 3: norms are stored minus one, the embedding is the output head. Sliding windows and softcaps from 2 on.
+// Gemma 1 to 3: norms stored minus one, the embedding as the output head. Sliding windows and softcaps from Gemma 2 on.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -13,7 +13,7 @@ constexpr auto gemma3_sizes = decoder_sizes({.context = "131072", .epsilon = "1e
 
 constexpr Key window = sliding_window("4096", Missing::warn);
 
-// Gemma 2 has softcaps whatever config.json says; Gemma 3 where it states one.
+// Gemma 2 always has softcaps; Gemma 3 only if config.json states one.
 constexpr Key gemma2_keys[] = {
     window,
     {.name = "attn_logit_softcapping",
@@ -39,7 +39,8 @@ constexpr Key gemma3_keys[] = {
     {.name = "final_logit_softcapping", .type = KeyType::f32, .fields = "final_logit_softcapping"},
 };
 
-// The attention scale is 1 / sqrt(D), that of the 27B models (known by their layers) 1 / sqrt(E / H).
+// The attention scale is 1 / sqrt(D), except for the 27B models (recognised by their layer count), where it is 1 /
+// sqrt(E / H).
 static Status check_scale(KeyWriter& out, u64 layers_of_27b) {
   const std::optional<double> stated = out.config().number_field("query_pre_attn_scalar");
   if (!stated) return {};
@@ -50,7 +51,7 @@ static Status check_scale(KeyWriter& out, u64 layers_of_27b) {
   }
   return {};
 }
-// mlx-lm's class of Gemma 2 has no windows.
+// mlx-lm's class for Gemma 2 has no windows.
 static Status check_gemma2(KeyWriter& out) {
   MU_TRY(check_window_order(out, 2));
   const u64 width = out.config().sliding_window.value_or(4096);
@@ -91,7 +92,7 @@ constexpr Tensor ends[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {rotates_halves, sees_what_precedes};
-// The first configs of Gemma say "gelu" and mean the tanh form.
+// The first Gemma configs say "gelu" for the tanh form.
 constexpr std::string_view gelus = "gelu_pytorch_tanh|gelu|gelu_new|gelu_fast";
 static void set_scale(ConfigWriter& out, u64 layers_of_27b) {
   const bool is_27b = out.size("L") == layers_of_27b && out.size("H") > 0;

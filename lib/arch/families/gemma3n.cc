@@ -1,4 +1,4 @@
-// Gemma 3n: alternating updates of four residual streams (AltUp), learned residuals (LAuReL), embeddings of every
+// Gemma 3n: alternating updates of four residual streams (AltUp), learned residuals (LAuReL), embeddings for every
 // layer; the last layers share keys and values.
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 namespace modelutils::arch::families::gemma3n {
 
 constexpr u64 sparse_layers = 10;
-// One number for each layer, as config.json has them, even where all are equal.
+// Writes one number per layer like config.json, even if all are equal.
 static Status write_widths(KeyWriter& out, const Key& key) {
   std::vector<u64> widths;
   for (u64 i = 0; i < out.size(symbol::layers); ++i) widths.push_back(out.sizes().get("F", i));
@@ -22,9 +22,9 @@ constexpr auto sizes = [] {
   named(keys, "feed_forward_length").write = write_widths;
   return keys;
 }();
-// Layers whose features are cut off below the mean + scale * the deviation: 95 % of a normal distribution lie there.
-// The others have minus infinity. The runtime has it wired in, as torch computes it in float32; llama.cpp's converter
-// states it.
+// Writes the activation sparsity. Sparse layers cut off features below mean + scale * deviation, which covers 95 % of a
+// normal distribution; other layers have minus infinity. llama.cpp has the scale hard-coded, as torch computes it in
+// float32, but its converter writes the key.
 static Status write_sparsity(KeyWriter& out, const Key& key) {
   constexpr double below_95_percent = 1.6448533535003662;
   std::vector<float> scales;
@@ -45,7 +45,7 @@ constexpr Key own[] = {
      .symbol = "P",
      .fallback = "256",
      .loader_default = "256"},
-    // No key: rows of the table of the layers' embeddings. Tokens beyond them take the first row.
+    // Not a GGUF key: the number of rows in the table of per-layer embeddings. Higher token ids use the first row.
     {.name = "vocab_size_per_layer_input",
      .fields = "vocab_size_per_layer_input",
      .symbol = "Vp",
@@ -106,12 +106,12 @@ constexpr Relation relations[] = {
     {"L-Sk", "20", "num_kv_shared_layers",
      "does not leave 20 layers with keys and values of their own, which is what llama.cpp has"},
 };
-// The share of a layer's features that are cut off: 0.95 in the first ten layers, then none.
+// Checks the share of features that each layer cuts off: 0.95 in the first ten layers, then 0.
 static Status check_sparsity(KeyWriter& out) {
   const auto found = out.config().field("activation_sparsity_pattern");
   json::Array pattern;
   if (!found) return {};
-  bool is_right = found->get(pattern);  // one number for all layers is wrong whatever it is
+  bool is_right = found->get(pattern);  // a single number for all layers is always wrong
   for (std::size_t number = 0; is_right && number < pattern.size(); ++number) {
     double share = 0;
     is_right = pattern.at(number)->get(share) && share == (number < sparse_layers ? 0.95 : 0.0);

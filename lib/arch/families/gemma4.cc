@@ -1,5 +1,5 @@
-// Gemma 4: two head sizes, proportional rope in global layers, embeddings of every layer, keys and values shared by the
-// last layers, experts next to the dense part.
+// Gemma 4: two head sizes, proportional rope in global layers, embeddings for every layer, keys and values shared by
+// the last layers, experts beside the dense part.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ static std::vector<u64> sliding_layers(const hf::Config& config, const Sizes& si
   for (u64 layer = 0; layer < sizes.get("L"); ++layer) sliding.push_back(is_sliding(config, layer) ? 1 : 0);
   return sliding;
 }
-// Global layers may have a number of their own.
+// Global layers may have another number of KV heads.
 static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 local = config.count_field(hf::fields::kv_heads).value_or(1);
   const u64 global = config.bool_field("attention_k_eq_v").value_or(false)
@@ -50,7 +50,7 @@ static Status write_sliding_layers(KeyWriter& out, const Key& key) {
 static Status write_local_base(KeyWriter& out, const Key& key) {
   return out.real(key.name, out.config().rope.theta_local.value_or(10000));
 }
-// Proportional scaling is a tensor.
+// Proportional scaling is a tensor instead.
 static Status write_scaling(KeyWriter& out, const Key& key) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   return scaling && scaling->type != "proportional" ? write_rope_scaling(out, key) : Status{};
@@ -140,7 +140,7 @@ constexpr Tensor first[] = {
     {.name = "per_layer_model_proj", .ne = "E,P*L", .source = "model.per_layer_model_projection", .when = "P"},
     {.name = "per_layer_proj_norm", .ne = "P", .source = "model.per_layer_projection_norm", .when = "P"},
 };
-// Values without a matrix of their own are the keys.
+// In layers without attn_v the keys are also the values.
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {"attn_q", "E,H*(W*Ds+!W*D)", "self_attn.q_proj"},
@@ -163,8 +163,8 @@ constexpr Tensor layer[] = {
     {.name = "proj", .ne = "P,E", .source = "per_layer_projection", .when = "P"},
     {.name = "post_norm", .ne = "E", .source = "post_per_layer_input_norm", .when = "P"},
 };
-// Of no use to the loader but for what it finds: global layers may have no matrix of values.
-// Other files keep gate and up matrices of the experts in one tensor ("G").
+// The loader does not use these marks, but they state which tensors a file has: global layers may lack attn_v ("Vo"),
+// and third-party files fuse the experts' gate and up matrices ("G").
 constexpr Mark marks[] = {{"Vo", "attn_v"}, {"G", "ffn_gate_up_exps"}};
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "router.proj", .when = "X", .f32 = true},
@@ -197,7 +197,7 @@ constexpr Tensor experts[] = {
     {.name = "@ffn_down_exps.scale", .ne = "X", .source = "router.per_expert_scale", .when = "X"},
 };
 
-// Shared layers take keys and values of the last global layer before them, or of the sliding one before that.
+// The shared layers use the keys and values of the last layer before them that is global or sliding, respectively.
 static Status check_sharing(KeyWriter& out) {
   const u64 own_layers = out.size("L") - std::min(out.size("L"), out.size("Sk"));
   if (out.size("Sk") == 0) return {};
@@ -209,7 +209,7 @@ static Status check_sharing(KeyWriter& out) {
                   "global and the one before sliding",
                   own_layers));
 }
-// The first of the factors' pairs are rotated; the others are divided by so much that they stay where they are.
+// Factors below the limit belong to rotated pairs. The others are so large that their pairs do not rotate.
 static Status describe_rope(ConfigWriter& out) {
   constexpr float unrotated = 1e29f;
   constexpr std::string_view global = "rope_parameters.full_attention.";

@@ -1,5 +1,5 @@
-// GLM-4: adjacent pairs of a part of the head are rotated; gate and up are one matrix. glm4 (GLM-4-0414) has norms
-// after attention and feed-forward too; glm (GLM-4-9b, Edge) has not and is what the runtime calls chatglm.
+// GLM-4: rotates adjacent pairs of part of the head; gate and up in one matrix. glm4 (GLM-4-0414) also has norms after
+// attention and feed-forward; glm (GLM-4-9b, Edge) does not, and llama.cpp calls it chatglm.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -9,7 +9,7 @@
 namespace modelutils::arch::families::glm4 {
 
 constexpr auto sizes = decoder_sizes({.context = "32768"});
-constexpr auto rope = partial_rope_keys_of("D/2");  // what the classes take for partial_rotary_factor
+constexpr auto rope = partial_rope_keys_of("D/2");  // the classes' default partial_rotary_factor
 constexpr Tensor feed_forward[] = {
     {"ffn_up", "E,2*F", "mlp.gate_up_proj"},
     {"ffn_down", "F,E", "mlp.down_proj"},
@@ -18,7 +18,7 @@ constexpr Tensor norms_after[] = {
     {"post_attention_norm", "E", "post_self_attn_layernorm"},
     {"post_ffw_norm", "E", "post_mlp_layernorm"},
 };
-// mlx-lm's class of glm knows no partial rotation.
+// mlx-lm's class for glm does not support partial rotation.
 static Status check_rotation(KeyWriter& out) {
   if (out.is_mlx() && out.size("R") != out.size("D")) {
     out.warn("partial_rotary_factor",

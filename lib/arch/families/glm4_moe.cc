@@ -1,5 +1,5 @@
-// GLM-4.5 to 4.7 and Solar Open: experts chosen by a sigmoid with a correction, after some dense layers; part of a head
-// is rotated.
+// GLM-4.5 to 4.7 and Solar Open: a sigmoid router with a selection bias after some dense layers; part of a head is
+// rotated.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/prediction_rows.h"

@@ -6,7 +6,7 @@
 
 namespace modelutils::arch::families::gpt2 {
 
-// The table of positions has as many rows as the context has tokens.
+// The position embedding has one row per token of the context.
 constexpr auto with_positions = [](std::array<Key, 10> keys) {
   named(keys, "context_length") = {.name = "context_length",
                                    .fields = "n_positions|n_ctx|max_position_embeddings",
@@ -14,7 +14,7 @@ constexpr auto with_positions = [](std::array<Key, 10> keys) {
                                    .missing = Missing::refuse,
                                    .need = Need::required};
   named(keys, "feed_forward_length").fallback = "4*E";
-  named(keys, "attention.head_count_kv").fields = {};  // a matter of multi_query, whatever other fields say
+  named(keys, "attention.head_count_kv").fields = {};  // depends only on multi_query
   return keys;
 };
 constexpr auto sizes = with_positions(decoder_sizes({.epsilon = "1e-5", .layer_norm = true}));
@@ -61,7 +61,7 @@ constexpr Tensor layer[] = {
      .bias = Need::required,
      .stored = "[hf] F,E"},
 };
-// Several key and value heads are interleaved with the queries in the original's class, but not in MLX's.
+// With several KV heads the original class interleaves them with the queries; MLX's class does not.
 constexpr Tensor multi_query_layer[] = {
     {"attn_qkv", "E,H*D+2*K*D", "[hf & K!=1] attn.c_attn{H t:3 D -> t H D} | attn.c_attn", Need::required,
      Need::required},
@@ -73,7 +73,7 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "[hf] ln_f | model.ln_f | transformer.ln_f | ln_f", Need::required, Need::required},
     {"output", "E,V", "lm_head"},
 };
-// The other way round in the classes of GPTBigCode.
+// The GPTBigCode classes prefer the names in the opposite order.
 constexpr Tensor multi_query_first[] = {
     {"token_embd", "E,V", "transformer.wte | model.wte | wte"},
     {"position_embd", "E,C", "transformer.wpe | model.wpe | wpe"},

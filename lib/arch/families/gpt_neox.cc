@@ -1,12 +1,12 @@
-// GPT-NeoX and Pythia: LayerNorm and biases everywhere, Q, K and V in one matrix head by head, a part of each head
-// rotated.
+// GPT-NeoX and Pythia: LayerNorm and biases everywhere, Q, K and V in one matrix head by head, partial rotation.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "hf/config.h"
 
 namespace modelutils::arch::families::gpt_neox {
 
-// What is rotated of a head: rotary_pct, in newer files partial_rotary_factor; a quarter if neither is there.
+// Returns the number of rotated elements of a head: rotary_pct, or partial_rotary_factor in newer files; a quarter
+// without both.
 static std::optional<u64> rotated_part(const hf::Config& config, const Sizes& sizes) {
   const double stated = config.partial_rotary_factor.value_or(0.25);
   const double part = config.number_field("rotary_pct").value_or(stated);

@@ -26,7 +26,7 @@ constexpr Tensor layer[] = {
     {"post_attention_norm", "E", "post_attention_layernorm"},
     {"ffn_gate_inp", "E,X", "mlp.router", Need::required, Need::required, {}, true},
 };
-// Hugging Face interleaves the rows of gate and up, as blocks of MXFP4 or transposed.
+// Hugging Face interleaves the rows of gate and up, either in MXFP4 blocks or transposed.
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_exps",
      .ne = "E,Fx,X",
@@ -61,7 +61,7 @@ constexpr Tensor experts[] = {
      .source = "[hf] mlp.experts.down_proj_bias | mlp.experts.down_proj.bias | mlp.experts.down_proj_bias",
      .f32 = true},
 };
-// Every other layer slides; yarn's limits are not rounded.
+// Every other layer slides. yarn's limits are not rounded ("truncate" is false).
 static Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
   out.set("layer_types", layer_types(slides));

@@ -1,5 +1,5 @@
-// Granite: a llama with four multipliers; the mixture may have a shared expert. Granite 4 without a Mamba layer is one
-// of these to the runtime, with or without rope.
+// Granite: a llama with four multipliers; the mixture may have a shared expert. llama.cpp also runs Granite 4 without
+// Mamba layers as this architecture, with or without rope.
 #include <algorithm>
 
 #include "arch/common_rows.h"
@@ -24,7 +24,7 @@ static bool is_dense(const hf::Config& config) {
 static bool is_mixture(const hf::Config& config) {
   return !is_hybrid_class(config) || (!has_mamba(config) && has_experts(config));
 }
-// Of a config.json that says nothing mlx-lm makes rope.
+// If config.json does not state it, mlx-lm uses rope.
 static Status write_rope_switch(KeyWriter& out, const Key& key) {
   const auto stated = out.config().string_field("position_embedding_type");
   const bool has_rope = stated ? *stated == "rope" : out.is_mlx();
@@ -77,13 +77,13 @@ constexpr Tensor experts[] = {
      Need::absent, "Fs"},
     {"ffn_down_shexp", "Fs,E", "shared_mlp.down_proj | shared_mlp.output_linear", Need::required, Need::absent, "Fs"},
 };
-// Granite 4 calls its dense part shared.
+// Granite 4 names its dense part "shared".
 constexpr Tensor feed_forward[] = {
     {"ffn_gate", "E,F", "mlp.gate_proj | shared_mlp.input_linear{t:2 F -> t=0 F}", Need::required, Need::optional},
     {"ffn_up", "E,F", "mlp.up_proj | shared_mlp.input_linear{t:2 F -> t=1 F}", Need::required, Need::optional},
     {"ffn_down", "F,E", "mlp.down_proj | shared_mlp.output_linear", Need::required, Need::optional},
 };
-// Without rope it is the newer class, all of whose layers have attention.
+// Only the newer class can be without rope. All its layers have attention then.
 static Status describe(ConfigWriter& out) {
   const bool has_experts = out.size("X") > 0;
   const bool has_rope = out.flag("rope.scaling.finetuned").value_or(true);

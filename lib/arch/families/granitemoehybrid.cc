@@ -1,5 +1,5 @@
-// Granite 4 hybrids: Mamba 2 layers and a few attention layers, experts and a shared one in every layer or none, four
-// multipliers.
+// Granite 4 hybrids: Mamba 2 layers and a few attention layers; every layer has experts and a shared expert, or none
+// has; four multipliers.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -12,7 +12,7 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes&) {
   return in_layers(config.layer_types, {"attention"}, config.count_field(hf::fields::kv_heads).value_or(0));
 }
 
-// The runtime takes this key as a switch of rope. Of a config.json that says nothing mlx-lm makes rope.
+// llama.cpp uses rope.scaling.finetuned as the switch for rope. If config.json does not state it, mlx-lm uses rope.
 static bool has_rope(const KeyWriter& out) {
   const auto stated = out.config().string_field("position_embedding_type");
   return stated ? *stated == "rope" : out.is_mlx();
@@ -28,7 +28,7 @@ static Status write_hybrid_context(KeyWriter& out, const Key& key) {
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
   named(keys, "context_length").write = write_hybrid_context;
-  named(keys, "attention.head_count").type = KeyType::u32;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count").type = KeyType::u32;  // that of attention layers; other layers need no number
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   return keys;
 }();
@@ -61,7 +61,7 @@ constexpr Tensor attention_rows[] = {
     {"attn_output", "H*D,E", "self_attn.o_proj", Need::required, Need::optional, "K"},
     {"ffn_norm", "E", "post_attention_layernorm"},
 };
-// Without experts Hugging Face calls the dense part shared.
+// Without experts Hugging Face names the dense part "shared".
 constexpr Tensor feed_forward[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.router.layer", .when = "X", .f32 = true},
     {.name = "ffn_gate_exps",

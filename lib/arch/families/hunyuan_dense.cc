@@ -1,4 +1,4 @@
-// Hunyuan, dense: norms of queries and keys after the rotation, the rope base stretched by alpha.
+// Hunyuan, dense: norms of queries and keys after the rotation, a rope base stretched by alpha.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,4 +1,4 @@
-// Hunyuan A13B: norms of queries and keys after the rotation, a shared expert, the rope base stretched by alpha.
+// Hunyuan A13B: norms of queries and keys after the rotation, a shared expert, a rope base stretched by alpha.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -7,7 +7,7 @@ namespace modelutils::arch::families::hunyuan_moe {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "32768"});
-  named(keys, "feed_forward_length").fields = {};  // the width of an expert, which intermediate_size need not be
+  named(keys, "feed_forward_length").fields = {};  // an expert's width; intermediate_size may differ from it
   return keys;
 }();
 constexpr Key mixture[] = {
@@ -15,7 +15,7 @@ constexpr Key mixture[] = {
     {.name = "expert_shared_count", .fields = "num_shared_expert"},
     {.name = "expert_shared_feed_forward_length", .symbol = "Fs", .loader_default = "F"},
 };
-// Hunyuan-Large keeps queries, keys and values of each group in one matrix, and up and gate of the shared expert.
+// Hunyuan-Large has the queries, keys and values of each group in one matrix, and the shared expert's up and gate.
 constexpr auto attention = [] {
   auto rows = attention_maybe_with_biases;
   named(rows, "attn_q").source = "self_attn.q_proj | self_attn.qkv_proj{K n:H/K+2 D -> K n[0:H/K] D}";
@@ -53,7 +53,7 @@ constexpr Member members[] = {
     {"intermediate_size", "=F"},
     {"attention_bias", "@attn_q.bias"},
     {"cla_share_factor", "2"},
-    // mlx-lm's class cannot do without; the base is stretched already.
+    // mlx-lm's class requires these. The base is already stretched, so alpha is 1.
     {"norm_topk_prob", "true"},
     {"rope_scaling.type", "dynamic"},
     {"rope_scaling.alpha", "1"},

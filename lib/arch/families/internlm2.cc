@@ -1,4 +1,4 @@
-// InternLM2: Q, K and V in one matrix, group by group: the queries of a key and value head, then its key and its value.
+// InternLM2: Q, K and V in one matrix, group by group: the queries of a KV head, then its key and its value.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

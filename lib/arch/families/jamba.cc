@@ -25,7 +25,7 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
-  named(keys, "attention.head_count").type = KeyType::u32;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count").type = KeyType::u32;  // that of attention layers; other layers need no number
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   return keys;
 }();
@@ -49,7 +49,7 @@ constexpr Tensor attention_rows[] = {
     {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.o_proj", .when = "K"},
     {"ffn_norm", "E", "pre_ff_layernorm"},
 };
-// The loader looks for a router to know whether a layer has experts.
+// The loader recognises layers with experts by their router.
 constexpr Mark marks[] = {{"M", "ffn_gate_inp"}};
 constexpr Tensor feed_forward[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.router", .need = Need::optional, .f32 = true},
@@ -86,7 +86,7 @@ static Status warn_of_weights(KeyWriter& out) {
   }
   return {};
 }
-// The period and the place in it of the layers that are marked; nothing if they do not come in a period.
+// Returns the period of the marked layers and their offset in it, or nullopt if they are not periodic.
 static std::optional<std::pair<u64, u64>> period_of(const std::vector<bool>& marked) {
   for (u64 period = 1; period <= marked.size() + 1; ++period) {
     for (u64 offset = 0; offset < period; ++offset) {

@@ -1,4 +1,4 @@
-// Kimi Linear: delta attention with a recurrent state, and in some layers latent attention without rope.
+// Kimi Linear: delta attention with a recurrent state, and latent attention without rope in some layers.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -8,7 +8,7 @@
 
 namespace modelutils::arch::families::kimi_linear {
 
-// One head of keys in layers with attention, none in those with a recurrent state: linear_attn_config counts from 1.
+// Returns one KV head for attention layers and none for recurrent ones. linear_attn_config counts layers from 1.
 static std::vector<u64> heads_of_layers(const hf::Config& config, const Sizes& sizes) {
   std::vector<u64> heads(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
   const auto found = config.field("linear_attn_config.full_attn_layers");
@@ -32,7 +32,7 @@ constexpr auto sizes = [] {
 }();
 constexpr Key own[] = {
     named(mla_rope_keys, "rope.dimension_count"),
-    named(mla_rope_keys, "rope.freq_base"),  // stated, though nothing is rotated
+    named(mla_rope_keys, "rope.freq_base"),  // written although nothing is rotated
     {.name = "ssm.conv_kernel",
      .fields = "linear_attn_config.short_conv_kernel_size",
      .symbol = "C",
@@ -55,7 +55,7 @@ constexpr Key own[] = {
      .when = "X"},
 };
 
-// Of one group; llama.cpp's converter does not state their number.
+// The number of groups used; llama.cpp's converter does not write the number of groups.
 constexpr Key one_group[] = {named(expert_groups, "expert_group_used_count")};
 
 constexpr std::string_view recurrent = "!K";
@@ -150,7 +150,7 @@ constexpr Fixed fixed[] = {
     {"mla_use_nope", "true", Severity::error, "llama.cpp rotates no part of a head"},
     {"q_lora_rank", "0", Severity::error, "mlx-lm and llama.cpp take queries without low rank"},
 };
-// A single expert is not renormalised by its class, and the runtime makes its weight 1.
+// The class does not renormalise the weight of a single expert, but llama.cpp makes it 1.
 static Status check_mixture(KeyWriter& out) {
   const u64 heads = out.config().u64_field("linear_attn_config.num_heads").value_or(out.size("H"));
   if (heads != out.size("H")) {

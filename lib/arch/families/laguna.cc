@@ -1,5 +1,5 @@
-// Laguna: query heads differ from layer to layer and are gated, sliding layers have a plain rope of their own, global
-// ones yarn over a part of each head; experts beside a shared one, behind the dense layers.
+// Laguna: query heads are gated, and their number differs between layers. Sliding layers have plain rope with their own
+// base, global ones yarn over part of each head. Experts beside a shared one, after the dense layers.
 #include <algorithm>
 
 #include "arch/common_rows.h"
@@ -76,7 +76,7 @@ constexpr Key own[] = {
      .read = read_windows},
 };
 
-// A gate for every head, or one for every element of it.
+// The gate has one element per head, or one per element of each head.
 constexpr Mark marks[] = {{"Gd", "attn_gate/H"}};
 constexpr Tensor norms_and_gate[] = {
     named(qk_norms, "attn_q_norm"),

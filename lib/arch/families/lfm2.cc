@@ -1,4 +1,5 @@
-// LFM2: short convolutions in most layers, attention with norms of queries and keys in the others; with experts or not.
+// LFM2: short convolutions in most layers, attention with norms of queries and keys in the others; with or without
+// experts.
 #include <algorithm>
 
 #include "arch/common_rows.h"
@@ -7,7 +8,7 @@
 
 namespace modelutils::arch::families::lfm2 {
 
-// Key heads are 0 in layers with a convolution; so the loader knows them.
+// Returns 0 KV heads for convolution layers, by which the loader recognises them.
 static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 heads =
       config.count_field(hf::fields::kv_heads).value_or(config.count_field(hf::fields::heads).value_or(0));
@@ -29,7 +30,7 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) 
   return of_layers;
 }
 
-// The same everywhere, although only some layers have tensors that tell.
+// The same number in every layer, although only some layers have tensors that show it.
 static std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes) {
   const std::optional<u64> heads = config.count_field(hf::fields::heads);
   if (!heads) return {};
@@ -38,7 +39,7 @@ static std::vector<u64> query_heads(const hf::Config& config, const Sizes& sizes
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "128000"});
-  named(keys, "feed_forward_length").fields = {};  // config.json has the width before it is adjusted
+  named(keys, "feed_forward_length").fields = {};  // config.json states the width before its adjustment
   named(keys, "attention.head_count").derive_layers = query_heads;
   named(keys, "attention.head_count_kv").derive_layers = key_heads;
   return keys;
@@ -70,7 +71,7 @@ constexpr Tensor layer[] = {
     {.name = "shortconv.out_proj", .ne = "E,E", .source = "conv.out_proj", .when = "!K"},
     {"ffn_norm", "E", "ffn_norm"},
 };
-// mlx-lm renames the dense layers of mixtures only.
+// mlx-lm only renames the dense layers of models with experts.
 constexpr auto dense = [] {
   auto rows = feed_forward_of(dense_layers);
   named(rows, "ffn_gate").source = "[hf] feed_forward.w1 | feed_forward.gate_proj | feed_forward.w1";
@@ -116,7 +117,7 @@ constexpr Fixed mixture_fixed[] = {
     {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
 };
 constexpr Recurrence short_convolutions = {Recurrence::Layers::without_kv_heads, Recurrence::State::short_convolution};
-// What the width was adjusted to is the width without adjustment.
+// The width is written as already adjusted, so the adjustment is switched off.
 static Status describe(ConfigWriter& out) {
   out.set("block_auto_adjust_ff_dim", false);
   out.set("full_attn_idxs", layers_with_heads(out, 0));

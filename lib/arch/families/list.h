@@ -1,5 +1,5 @@
-// Every family: its file in this folder, which is also its namespace, and its name there. A new one is a line here and
-// a file. Of families that share a class the first that fits is taken.
+// The list of families: the file in this folder, which is also the namespace, and the family's name there. Adding a
+// family takes a file and a line here. Among families that share a class, the first that fits is used.
 #pragma once
 
 #include "arch/family.h"

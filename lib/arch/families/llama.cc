@@ -1,4 +1,4 @@
-// Llama, Mistral and their relatives: adjacent pairs are rotated in GGUF, so the rows of Q and K are interleaved.
+// Llama, Mistral and their relatives: GGUFs rotate adjacent pairs, so the rows of Q and K are interleaved.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
@@ -10,7 +10,7 @@ constexpr Member members[] = {
     {"mlp_bias", "@ffn_gate.bias"},
 };
 
-// InternLM 3 has other names for the biases.
+// InternLM 3 names the biases differently.
 static Status describe(ConfigWriter& out) {
   const hf::ConfigValue* type = hf::find_member(out.members, "model_type");
   const auto* name = type == nullptr ? nullptr : std::get_if<std::string>(&type->value);
@@ -21,8 +21,8 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-// iquestcoder: mlx-lm runs this model type with its llama module; same weights, same names. InternLM 3 is a llama in
-// every runtime; its dynamic scaling changes nothing up to the context that it states.
+// mlx-lm runs iquestcoder with its llama module; weights and names are the same. Every runtime treats InternLM 3 as a
+// llama; its dynamic scaling has no effect within the stated context.
 const Family llama = {
     .name = "llama",
     .gguf = "llama",

@@ -1,4 +1,4 @@
-// Llama 4: adjacent pairs in every world, no rope in every fourth layer, weights scale the input of the experts.
+// Llama 4: adjacent pairs in every format, no rope in every fourth layer, router weights scale the experts' input.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -29,7 +29,7 @@ constexpr auto dense = [] {
   named(rows, "ffn_down").source = "feed_forward.down_proj";
   return rows;
 }();
-// The original checkpoint has the experts as inputs × outputs.
+// The original checkpoint stores experts as inputs × outputs.
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.router", .when = with_experts, .f32 = true},
     {.name = "ffn_gate_exps",

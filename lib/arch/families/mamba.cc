@@ -1,4 +1,4 @@
-// Mamba, Falcon Mamba and Mamba 2: state-space layers only, without attention and feed-forward parts.
+// Mamba, Falcon Mamba and Mamba 2: only state-space layers, without attention and feed-forward parts.
 #include <fmt/core.h>
 
 #include "arch/config_writer.h"
@@ -8,7 +8,7 @@
 
 namespace modelutils::arch::families::mamba {
 
-// Falcon Mamba normalises the time step, B and C, without weights.
+// Falcon Mamba normalises the time step, B and C with norms that have no weights.
 static bool normalises_parts(const hf::Config& config) {
   return config.bool_field("use_bcdt_rms").value_or(false) || config.model_type == "falcon_mamba";
 }
@@ -26,7 +26,7 @@ static Status read_part_norms(ConfigWriter& out, const Key& key) {
 constexpr Key part_norms[] = {
     {.name = "ssm.dt_b_c_rms", .type = KeyType::flag, .write = write_part_norms, .read = read_part_norms}};
 
-// No layer has heads, and llama.cpp takes a missing number for 0.
+// No layer has heads, and llama.cpp's default for a missing head count is 0.
 constexpr auto headless_sizes = [] {
   auto keys = recurrent_sizes;
   named(keys, "attention.head_count").need = Need::optional;

@@ -25,7 +25,7 @@ static Status check_rope(KeyWriter& out) {
   return out.refuse("rope_parameters.sliding_attention",
                     "scales the rope of sliding layers, which llama.cpp never does");
 }
-// Sliding layers are never scaled.
+// The rope of sliding layers is not scaled.
 static Status describe(ConfigWriter& out) {
   const hf::ConfigValue theta = out.take("rope_theta").value_or(hf::ConfigValue());
   hf::ConfigValue scaling = out.take("rope_scaling").value_or(hf::ConfigMembers{{"rope_type", "default"}});

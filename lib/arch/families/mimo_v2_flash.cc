@@ -1,4 +1,4 @@
-// MiMo V2 Flash: sliding layers with sinks, other numbers of key heads and another rope base; narrow values.
+// MiMo V2 Flash: sliding layers with sinks, another KV head count and another rope base; values narrower than keys.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -6,7 +6,7 @@
 
 namespace modelutils::arch::families::mimo_v2_flash {
 
-// hybrid_layer_pattern: 1 for layers that slide.
+// Reads hybrid_layer_pattern, which is 1 for sliding layers.
 static std::vector<u64> sliding_pattern(const hf::Config& config) {
   std::vector<u64> pattern;
   const auto field = config.field("hybrid_layer_pattern");
@@ -28,7 +28,7 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
   return heads;
 }
 static Status write_pattern(KeyWriter& out, const Key& key) {
-  std::vector<u64> slides;  // numbers, as llama.cpp's converter has them
+  std::vector<u64> slides;  // numbers, like llama.cpp's converter
   for (const u64 one : sliding_pattern(out.config())) slides.push_back(one == 1 ? 1 : 0);
   if (slides.size() != out.size(symbol::layers)) {
     return out.refuse("hybrid_layer_pattern", "does not have a number for each layer");
@@ -69,7 +69,7 @@ constexpr Key own[] = {
     {.name = "attention.sliding_window_pattern", .type = KeyType::flag_layers, .write = write_pattern},
     {.name = "attention.value_scale", .type = KeyType::f32, .fields = "attention_value_scale"},
 };
-// Layers with experts are those that have a router, whatever their number; sliding layers alone may have sinks.
+// Layers with a router have experts, whatever their position. Some models have sinks only in sliding layers.
 constexpr Mark marks[] = {{"M", "ffn_gate_inp"}, {"S", "@attn_sinks.weight"}};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},
@@ -111,7 +111,7 @@ static Status check_weights(KeyWriter& out) {
   if (out.size("X") == 0 || out.size("U") != 1) return {};
   return out.refuse("num_experts_per_tok", "is 1: llama.cpp gives a single expert the weight 1, not its score");
 }
-// Key heads differ between layers that slide and others, experts are where a router is.
+// Restores the KV heads of both kinds of layers, and the layers with experts from their routers.
 static Status describe(ConfigWriter& out) {
   MU_ASSIGN(const std::vector<bool> slides, sliding_layers(out));
   std::vector<u64> pattern, mixed;

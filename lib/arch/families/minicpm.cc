@@ -9,7 +9,7 @@ namespace modelutils::arch::families::minicpm {
 
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
 
-// The residual is scaled by scale_depth / sqrt(layers), the final state divided by width / dim_model_base.
+// The residual is scaled by scale_depth / sqrt(layers); the final state is divided by width / dim_model_base.
 static Status write_scales(KeyWriter& out, const Key&) {
   const hf::Config& config = out.config();
   MU_TRY(out.real("embedding_scale", config.number_field("scale_emb").value_or(1)));
@@ -31,7 +31,7 @@ static Status read_scales(ConfigWriter& out, const Key&) {
   const auto residual = out.real("residual_scale");
   const auto logits = out.real("logit_scale");
   if (logits && !(*logits > 0)) return out.refuse("logit_scale", "is not more than 0");
-  // Without the keys the runtime has the numbers of the first MiniCPM.
+  // If the keys are absent, llama.cpp uses the constants of the first MiniCPM.
   out.set("scale_emb", embedding.value_or(12));
   out.set("scale_depth", residual ? *residual * root : 1.4);
   out.set("dim_model_base", std::round(logits ? static_cast<double>(out.size("E")) / *logits : 256));

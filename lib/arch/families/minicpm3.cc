@@ -1,4 +1,4 @@
-// MiniCPM3: latent attention whose keys and values are rebuilt, with the scales of MiniCPM wired into the runtime.
+// MiniCPM3: latent attention that caches the computed keys and values; MiniCPM's scales are hard-coded in llama.cpp.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -8,7 +8,7 @@ namespace modelutils::arch::families::minicpm3 {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes();
-  // Every head has keys and values of its own, whatever config.json says.
+  // Every head has its own keys and values, whatever config.json states.
   named(keys, "attention.head_count_kv").fields = {};
   named(keys, "attention.key_length") = {.name = "attention.key_length",
                                          .symbol = "D",
@@ -50,7 +50,7 @@ constexpr Relation relations[] = {
     {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, which llama.cpp takes for granted"},
     {"K", "H", {}, "every head has its own keys and values"},
 };
-// mlx-lm rotates by the long factors at any length; the runtime by the short ones up to the original context.
+// mlx-lm always rotates by the long factors; llama.cpp uses the short ones up to the original context.
 static Status check_factors(KeyWriter& out) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (out.is_mlx() && scaling && scaling->short_factor != scaling->long_factor) {

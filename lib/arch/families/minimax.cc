@@ -1,4 +1,4 @@
-// MiniMax M2: norms over all heads at once, a part of each head rotated, sigmoid router with a correction.
+// MiniMax M2: norms over all heads at once, partial rotation, sigmoid router with a selection bias.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,4 +1,4 @@
-// Ministral 3: a llama with yarn whose queries grow with the logarithm of the position.
+// Ministral 3: a llama with yarn whose queries are scaled by the logarithm of the position.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -14,7 +14,7 @@ static std::optional<double> rope_number(const hf::Config& config, std::string_v
   }
   return std::nullopt;
 }
-// Scales queries by 1 + beta ln(1 + position / original context).
+// Writes beta: queries are scaled by 1 + beta ln(1 + position / original context).
 static Status write_temperature(KeyWriter& out, const Key& key) {
   const std::optional<double> beta = rope_number(out.config(), "llama_4_scaling_beta");
   if (!beta || *beta == 0) return {};

@@ -1,5 +1,5 @@
-// Nemotron-H and Nemotron 3: each layer is one thing, Mamba 2, attention without rope, or a feed-forward part with a
-// squared relu and no gate; in the mixture form the latter are experts.
+// Nemotron-H and Nemotron 3: a layer is either Mamba 2, attention without rope, or a feed-forward part with squared
+// relu and no gate. In the mixture the feed-forward parts are experts.
 #include <algorithm>
 
 #include "arch/common_rows.h"
@@ -34,14 +34,14 @@ static std::vector<u64> expert_widths(const hf::Config& config, const Sizes&) {
 constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, const Sizes&)) {
   auto keys = decoder_sizes();
   named(keys, "context_length") = endless_context;
-  named(keys, "feed_forward_length").type = KeyType::u32_or_layers;  // tells which layers have a feed-forward part
+  named(keys, "feed_forward_length").type = KeyType::u32_or_layers;  // 0 marks layers without a feed-forward part
   named(keys, "feed_forward_length").fields = {};
   named(keys, "feed_forward_length").derive_layers = widths;
-  named(keys, "attention.head_count").type = KeyType::u32;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count").type = KeyType::u32;  // that of attention layers; other layers need no number
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   named(keys, "attention.layer_norm_rms_epsilon").fields = "layer_norm_epsilon|rms_norm_eps";
   named(keys, "attention.layer_norm_rms_epsilon").need =
-      Need::optional;  // without it the loader takes the other epsilon
+      Need::optional;  // without it the loader falls back to the other epsilon
   named(keys, "attention.key_length").fields = "head_dim|attention_head_dim";
   return keys;
 };
@@ -53,13 +53,13 @@ constexpr auto ssm_sizes = [] {
   return joined(
       keys,
       std::to_array<Key>({
-          // What the loader computes with where the file has no epsilon of its own for the norms of layers.
+          // The loader's fallback if a file has no RMS epsilon.
           {.name = "attention.layer_norm_epsilon",
            .type = KeyType::f32,
            .fields = "layer_norm_epsilon|rms_norm_eps",
            .missing = Missing::refuse,
            .need = Need::required},
-          // No layer has rope; llama.cpp's converter states both keys all the same.
+          // No layer has rope, but llama.cpp's converter writes both keys.
           {.name = "rope.dimension_count", .fallback = "D", .missing = Missing::assume},
           {.name = "rope.scaling.finetuned", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume},
       }));
@@ -105,7 +105,7 @@ constexpr Tensor feed_forward[] = {
     {"ffn_up", "E,F", "mixer.up_proj", Need::required, Need::optional, "F"},
     {"ffn_down", "F,E", "mixer.down_proj", Need::required, Need::optional, "F"},
 };
-// As the runtime: a latent space may be as wide as the model, so its matrices tell that there is one.
+// A latent space may be as wide as the model, so like llama.cpp, recognise it by its matrices.
 constexpr Mark marks[] = {{"Lt", "ffn_latent_down"}};
 constexpr std::string_view has_latent = "F & (Lt | Z!=E)";
 constexpr Tensor experts[] = {
@@ -128,7 +128,7 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "backbone.norm_f | model.norm_f"},
     {"output", "E,V", "lm_head"},
 };
-// Two layers of the directory, one with attention and one with experts, each behind a norm.
+// Two layers of the directory, one with attention and one with experts, each after a norm.
 constexpr Tensor block[] = {
     named(nextn_tensors, "nextn.eh_proj"),
     named(nextn_tensors, "nextn.enorm"),
@@ -157,7 +157,7 @@ static Status check_mixture(KeyWriter& out) {
 constexpr Recurrence mamba_parts = {.layers = Recurrence::Layers::without_kv_heads_and_feed_forward,
                                     .state = Recurrence::State::convolution,
                                     .keeps_history = true};
-// One letter for each layer.
+// Writes one letter per layer.
 static Status describe(ConfigWriter& out, char letter) {
   std::string letters;
   u64 width = 0;

@@ -1,5 +1,5 @@
-// OLMo 1: norms without weights. The first form (hf_olmo, the one of mlx-lm) has queries, keys and values in one
-// matrix, and up and gate in another; the second has the names of llama.
+// OLMo 1: norms without weights. The first form (hf_olmo, mlx-lm's) has queries, keys and values in one matrix, and up
+// and gate in another; the second form has llama's names.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,5 +1,5 @@
-// OLMo 2 and 3: norms only after attention and feed-forward, and of queries and keys over all heads. OLMo 3 slides in
-// three of four layers, where the rope scaling does not count.
+// OLMo 2 and 3: norms only after attention and feed-forward, and of queries and keys over all heads. In OLMo 3 three of
+// four layers slide; rope scaling does not apply to them.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/sliding_windows.h"

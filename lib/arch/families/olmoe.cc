@@ -6,7 +6,7 @@ namespace modelutils::arch::families::olmoe {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "4096", .epsilon = "1e-5"});
-  named(keys, "feed_forward_length").symbol = "Fx";  // intermediate_size is the width of an expert
+  named(keys, "feed_forward_length").symbol = "Fx";  // intermediate_size is an expert's width
   return keys;
 }();
 constexpr Fixed fixed[] = {

@@ -1,4 +1,4 @@
-// OpenELM: heads and feed-forward widths differ from layer to layer; Q, K and V in one matrix, gate and up in another.
+// OpenELM: head counts and feed-forward widths differ between layers; Q, K and V in one matrix, gate and up in another.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/layer_kinds.h"
@@ -14,7 +14,7 @@ constexpr auto sizes = [] {
                                    .missing = Missing::warn,
                                    .need = Need::required};
   named(keys, "embedding_length").fields = "model_dim";
-  named(keys, "feed_forward_length").fields = {};  // ffn_multipliers, rounded: the tensors say it better
+  named(keys, "feed_forward_length").fields = {};  // the tensors give the widths exactly; ffn_multipliers are rounded
   named(keys, "feed_forward_length").missing = Missing::refuse;
   named(keys, "attention.head_count").fields = "num_query_heads";
   named(keys, "attention.head_count").derive_layers = [](const hf::Config& config, const Sizes&) {
@@ -59,7 +59,7 @@ constexpr Fixed fixed[] = {
     {"activation_fn_name", "swish|silu", Severity::error, "llama.cpp computes silu"},
     {"normalization_layer_name", "rms_norm", Severity::error, "llama.cpp computes RMS norms"},
 };
-// Widths are multiples of a divisor, the lists have a number for each layer.
+// Widths are multiples of a divisor; the lists have one number per layer.
 static Status describe(ConfigWriter& out) {
   std::vector<u64> heads, kv_heads;
   std::vector<double> multipliers;

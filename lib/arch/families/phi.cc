@@ -1,5 +1,5 @@
-// Phi 1, 1.5 and 2: one LayerNorm before attention and feed-forward, which run side by side; biases everywhere, also of
-// the head.
+// Phi 1, 1.5 and 2: one LayerNorm before attention and feed-forward, which run in parallel; biases everywhere,
+// including the head.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "hf/config.h"
@@ -7,7 +7,7 @@
 namespace modelutils::arch::families::phi {
 
 constexpr auto sizes = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
-// Without the field mlx-lm's class takes 0.4, Hugging Face's 0.5.
+// Without the field mlx-lm's class uses 0.4, Hugging Face's 0.5.
 static std::optional<u64> rotation(const hf::Config& config, const Sizes& known) {
   if (config.partial_rotary_factor) return rotated_part_of_head(config, known);
   return known.get(symbol::head_dim) * (known.get("mlx") ? 4 : 5) / 10;

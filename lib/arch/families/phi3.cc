@@ -1,4 +1,4 @@
-// Phi-3: Q, K and V in one matrix, gate and up in another; long contexts by factor tensors.
+// Phi-3: Q, K and V in one matrix, gate and up in another; tensors of factors for long contexts.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/sliding_windows.h"
@@ -7,9 +7,9 @@ namespace modelutils::arch::families::phi3 {
 
 constexpr auto sizes = decoder_sizes();
 constexpr auto rope = with_longrope(rope_keys_turning(partial_rotation));
-// 0 is what tells Phi-4 from Phi-3.
+// llama.cpp distinguishes Phi-4 from Phi-3 by a window of 0.
 constexpr Key window[] = {sliding_window("0", Missing::assume)};
-// Other files have queries, keys and values apart ("Q").
+// Third-party files have queries, keys and values in separate tensors ("Q").
 constexpr Mark marks[] = {{"Q", "attn_q", true}};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm"},

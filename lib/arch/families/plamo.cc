@@ -1,6 +1,6 @@
-// PLaMo: attention and feed-forward side by side behind one norm. Query head h shares key head h mod K, whereas the
-// runtime gives neighbours the same one: heads change places, in the rows of Q and the columns of the output
-// projection.
+// PLaMo: attention and feed-forward run in parallel after one norm. Query head h uses key head h mod K, while in
+// llama.cpp neighbouring query heads share a key head. So heads are reordered in the rows of Q and the columns of the
+// output projection.
 #include <algorithm>
 
 #include "arch/common_rows.h"
@@ -16,7 +16,7 @@ static std::optional<u64> key_heads(const hf::Config& config, const Sizes& known
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "4096", .epsilon = "1e-6"});
   named(keys, "attention.head_count_kv")
-      .fields = {};  // the class computes them from n_shared_head, whatever num_key_value_heads says
+      .fields = {};  // the class derives them from n_shared_head, whatever num_key_value_heads says
   named(keys, "attention.head_count_kv").fallback = {};
   named(keys, "attention.head_count_kv").derive = key_heads;
   return keys;

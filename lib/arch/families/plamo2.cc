@@ -1,5 +1,5 @@
-// PLaMo 2: Mamba layers with heads and attention layers with weighted norms of queries and keys take turns; norms have
-// offsets of their own.
+// PLaMo 2: alternates Mamba layers with heads and attention layers with weighted norms of queries and keys; each kind
+// of norm is stored with its own offset.
 #include <algorithm>
 #include <optional>
 
@@ -10,7 +10,7 @@
 
 namespace modelutils::arch::families::plamo2 {
 
-// Every mamba_step-th layer has attention, the one in the middle of each group.
+// Returns the KV heads per layer. In every group of mamba_step layers, the middle one has attention.
 static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
   const u64 layers = sizes.get(symbol::layers);
   const u64 step = config.u64_field("mamba_step").value_or(2);
@@ -27,7 +27,8 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-6", .head_dim = "128"});
-  named(keys, "attention.head_count").type = KeyType::u32_of_some;  // of attention layers; the others have none to tell
+  named(keys, "attention.head_count").type = KeyType::u32_of_some;  // that of attention layers; other layers need no
+                                                                    // number
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   named(keys, "attention.key_length").fields = "hidden_size_per_head";
   return keys;
@@ -51,8 +52,8 @@ constexpr Tensor norms[] = {
     {"ffn_up", "E,2*F", "mlp.gate_up_proj"},
     {"ffn_down", "F,E", "mlp.down_proj"},
 };
-// The rank of the time step is max(64, E / 16). The small matrices of time steps, B and C are exponentiated and summed
-// up over the whole text: rounded to blocks they are the largest error of all.
+// The time step's rank is max(64, E / 16). The small matrices for time steps, B and C are exponentiated and summed over
+// the whole text, so rounding them to blocks would cause the largest error of all.
 constexpr std::string_view rounds_worst = "blocks would round it, which is the largest error of all here";
 constexpr Tensor mamba_rows[] = {
     {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj", .when = "!K"},
@@ -90,7 +91,7 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "model.norm@add_one"},
     {"output", "E,V", "lm_head"},
 };
-// The mamba_step with which just the layers with key heads have attention.
+// Returns the mamba_step for which exactly the layers with KV heads have attention, or nullopt.
 static std::optional<u64> step_of(const Sizes& known) {
   const u64 layers = known.get(symbol::layers);
   for (u64 step = 2; step <= 2 * layers + 1; ++step) {

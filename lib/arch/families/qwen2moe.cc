@@ -1,4 +1,4 @@
-// Qwen2-MoE: biases on Q, K and V, and a shared expert with a gate of its own.
+// Qwen2-MoE: biases on Q, K and V, and a shared expert with its own gate.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,4 +1,4 @@
-// Qwen3-Next and Qwen3.5: gated delta nets, every few layers a gated attention over a part of each head.
+// Qwen3-Next and Qwen3.5: gated delta nets, and every few layers gated attention with partial rotation.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -9,13 +9,13 @@ namespace modelutils::arch::families::qwen3next {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
-  // The same in all layers that have attention.
+  // Equal in all layers with attention.
   named(keys, "attention.head_count").type = named(keys, "attention.head_count_kv").type = KeyType::u32;
   return keys;
 }();
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width, which no tensor of a mixture has
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width, which no tensor of a mixture shows
   return keys;
 }();
 constexpr auto rope = partial_rope_keys_of("D/4");
@@ -29,7 +29,7 @@ constexpr auto sectioned_rope = [] {
                                            .read = read_rope_sections}}});
 }();
 
-// Every n-th layer has attention: the place of the first.
+// Every n-th layer has attention. Returns n, the position of the first one.
 static std::optional<u64> attention_period(const hf::Config& config, const Sizes&) {
   for (std::size_t i = 0; i < config.layer_types.size(); ++i) {
     if (config.layer_types[i] == "full_attention") return i + 1;
@@ -78,7 +78,7 @@ constexpr Tensor mixer[] = {
     {"post_attention_norm", "E", "[mlx] post_attention_layernorm | post_attention_layernorm@add_one"},
 };
 
-// In the directory each group has its queries, keys, values and gates together.
+// In directories each group has its queries, keys, values and gates together.
 constexpr Tensor grouped_delta_net[] = {
     {.name = "attn_qkv",
      .ne = "E,2*G*S+Hv*S",
@@ -102,7 +102,7 @@ constexpr Tensor grouped_delta_net[] = {
     {.name = "ssm_out", .ne = "Hv*S,E", .source = "linear_attn.out_proj", .when = delta_layers},
 };
 
-// The runtime repeats the G heads of queries and keys as a whole, the classes one by one: value heads change places.
+// llama.cpp repeats the G query and key heads as a block, the classes repeat each head. So value heads are reordered.
 constexpr Tensor tiled_delta_net[] = {
     {.name = "attn_qkv",
      .ne = "E,2*G*S+Hv*S",
@@ -154,7 +154,7 @@ constexpr Fixed mixture_fixed[] = {
     named(fixed, "attn_output_gate"),
     normalises_weights,
 };
-// The sizes of key and value heads, which the runtime takes for one.
+// llama.cpp has a single size for key and value heads.
 static Status check_value_heads(KeyWriter& out) {
   const auto stated = out.config().u64_field("linear_value_head_dim");
   if (!stated || *stated == out.size("S")) return {};
@@ -224,7 +224,7 @@ const Family qwen35 = {
     .tokenizer = {.composes = true},
 };
 
-// Published as stacks, gate and up in one.
+// Published as stacks, with gate and up in one tensor.
 constexpr auto stacked_experts = [] {
   auto rows = routed_experts();
   named(rows, "ffn_gate_exps").source =

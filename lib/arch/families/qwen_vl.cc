@@ -1,4 +1,4 @@
-// The text parts of Qwen2-VL, Qwen2.5-VL and Qwen3-VL: as Qwen2 and Qwen3, with rope sections for images.
+// The text models of Qwen2-VL, Qwen2.5-VL and Qwen3-VL: like Qwen2 and Qwen3, with rope sections for images.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -6,7 +6,7 @@
 
 namespace modelutils::arch::families::qwen_vl {
 
-// Layers into which features of the image encoder go; they count for the width of what the loader calls its input.
+// Writes the number of layers that receive the image encoder's features. The loader computes its input width from it.
 static Status write_deepstack(KeyWriter& out, const Key& key) {
   const auto field = out.config().field("vision_config.deepstack_visual_indexes");
   json::Array layers;
@@ -16,7 +16,7 @@ static Status write_deepstack(KeyWriter& out, const Key& key) {
 constexpr auto sizes = decoder_sizes({.context = "32768"});
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  named(keys, "feed_forward_length").fallback = "Fx*U";  // no tensor has it
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // no tensor shows it
   return keys;
 }();
 constexpr auto rope = [] {
@@ -38,7 +38,7 @@ constexpr Key sections_and_stack[] = {
     {.name = "n_deepstack_layers", .write = write_deepstack},
 };
 constexpr Key mixture[] = {expert_width};
-// The original checkpoint has the experts as inputs × outputs.
+// The original checkpoint stores experts as inputs × outputs.
 constexpr auto experts = [] {
   auto rows = routed_experts();
   named(rows, "ffn_gate_exps").source =

@@ -13,22 +13,22 @@ using State = Recurrence::State;
 using Rule = Windows::Rule;
 
 constexpr RuntimeArchitecture architectures[] = {
-    // Attention in every layer and nothing else.
+    // Attention in every layer, nothing special.
     {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|falcon|gptj|grok|grovemoe|hunyuan_vl|jais|jais2|"
      "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|deepseek2-ocr|hrm_text|"
      "paddleocr|pockettts|qwen3tts|talkie"},
-    // No cache: all tokens at once.
+    // No cache: all tokens are computed at once.
     {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
      "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
      {.has_cache = false}},
     {"t5|t5encoder", {.has_encoder = true}},
-    // The same layers several times, each time with a cache of their own.
+    // The same layers run several times, each time with their own cache.
     {"nanbeige", {.has_loops = true}},
-    // A router between adapters, which remembers all tokens with one head.
+    // A router between adapters, whose own head caches all tokens.
     {"graniteswitch", {.has_router_layer = true}},
     // A draft that reads its target's cache.
     {"gemma4-assistant", {.has_cache = false}, true},
-    // The window of a draft is that of its list; without a window nothing slides.
+    // The pattern decides which layers of a draft slide; without a window none does.
     {"dflash", {.windows = {.rule = Rule::list}}, true},
     {"eagle3", {}, true},
     // Sliding windows.
@@ -39,7 +39,7 @@ constexpr RuntimeArchitecture architectures[] = {
     {"muse-glimmer", {.windows = {.rule = Rule::number_or_list, .always = true}}},
     {"plamo3", {.windows = {.rule = Rule::period, .period = 8}}},
     {"smallthinker", {.windows = {.rule = Rule::period, .period = 4, .global_first = true, .fixed = 4096}}},
-    // Latent attention, with indexers or without.
+    // Latent attention, with or without indexers.
     {"mistral4", {.is_latent = true}},
     {"deepseek4",
      {.windows = {.rule = Rule::all, .always = true},
@@ -54,7 +54,7 @@ constexpr RuntimeArchitecture architectures[] = {
       .indexer = Indexer::listed}},
     {"minimax-m3", {.indexer = Indexer::behind_dense}},
     {"hy_v3", {.prediction = PredictionBlocks::uncached}},
-    // States.
+    // Recurrent states.
     {"rwkv6|rwkv6qwen2|arwkv7", {.recurrence = {Layers::all, State::token_shift}}},
     {"qwen4exp",
      {.recurrence = {.layers = Layers::listed, .state = State::convolution, .interval = 4, .keeps_history = true},

@@ -1,5 +1,5 @@
-// Architectures that llama.cpp runs and no directory is converted to: known of them is what they keep in
-// memory, and which tensors their loaders ask for.
+// Architectures that llama.cpp runs but no directory converts to. Only what they keep in memory and the tensors that
+// their loaders ask for are known.
 #pragma once
 
 #include <span>
@@ -9,19 +9,19 @@
 namespace modelutils::arch {
 
 struct RuntimeArchitecture {
-  std::string_view names;  ///< general.architecture; several with '|'
+  std::string_view names;  ///< general.architecture; several separated by '|'
   CacheFacts cache = {};
   bool is_draft = false;
 };
 
 std::span<const RuntimeArchitecture> runtime_architectures();
 
-/// Is it a draft, which reads the layers or the cache of another model and gives nothing without it?
+/// True for drafts, which read the layers or the cache of another model and are useless without it.
 bool is_draft_architecture(std::string_view architecture);
 
-/// The tensors that the loader of such an architecture asks for, apart by blanks; empty where nothing is known.
+/// Returns the tensors that such an architecture's loader asks for, separated by spaces; empty if unknown.
 std::string_view runtime_tensors(std::string_view architecture);
-/// Is `name` ("blk.3.attn_q.weight") among them?
+/// True if `name` ("blk.3.attn_q.weight") is one of them.
 bool has_runtime_tensor(std::string_view tensors, std::string_view name);
 
 }  // namespace modelutils::arch

@@ -1,5 +1,5 @@
-// The tensors that llama.cpp's loaders ask for, of architectures that no directory is converted to. A name means its
-// ".weight", with '+' also its ".bias", with '=' in front neither; a dot in front stands for "blk.N.", '#' for a
+// The tensors that llama.cpp's loaders ask for in architectures that no directory converts to. A name stands for its
+// ".weight"; with '+' also for its ".bias"; after '=' for the exact name. A leading dot stands for "blk.N.", '#' for a
 // number. Source: llama.cpp v0.5.0 (de3ff815), src/models (load_arch_tensors).
 #include <algorithm>
 
@@ -273,7 +273,7 @@ constexpr RuntimeTensors rows[] = {
 };
 // clang-format on
 
-// "blk.#.attn_q" and "blk.12.attn_q"
+// True for a pattern like "blk.#.attn_q" and a name like "blk.12.attn_q".
 bool matches(std::string_view pattern, std::string_view name) {
   while (!pattern.empty()) {
     if (pattern.front() != '#') {

@@ -1,4 +1,4 @@
-// RWKV-7 in the form of flash-linear-attention: time mixing with low-rank decays, learning rates and gates.
+// RWKV-7 in flash-linear-attention's form: time mixing with low-rank decays, learning rates and gates.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/ssm_rows.h"
@@ -37,8 +37,8 @@ constexpr Tensor first[] = {
     {"token_embd", "E,V", "model.embeddings"},
     {"token_embd_norm", "E", "model.layers.0.pre_norm", Need::required, Need::required},
 };
-// The first layer has no residual of values. The loader wants its tensors nevertheless, in the shapes of the learning
-// rate's, which serve.
+// The first layer has no value residual. The loader still requires its tensors; the learning rate's have suitable
+// shapes.
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "attn_norm", Need::required, Need::required},
     {"attn_norm_2", "E", "ffn_norm", Need::required, Need::required},

@@ -1,4 +1,4 @@
-// Seed-OSS: a qwen2 with a head size of its own; the second norm goes by another name.
+// Seed-OSS: a qwen2 with its own head size and another name for the second norm.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 

@@ -1,4 +1,4 @@
-// SmolLM3: a llama whose every fourth layer has no rotary embedding.
+// SmolLM3: a llama in which every fourth layer has no rotary embedding.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -9,7 +9,7 @@
 namespace modelutils::arch::families::smollm3 {
 
 constexpr auto sizes = decoder_sizes({.context = "32768", .epsilon = "1e-6"});
-// no_rope_layers lists 1 for layers with rotary embedding; without it the interval counts.
+// no_rope_layers lists 1 for layers with rotary embedding. Without it the interval applies.
 static Status check_rope_layers(KeyWriter& out) {
   constexpr std::string_view because = "llama.cpp leaves out the rotary embedding of every fourth layer";
   json::Array layers;
@@ -50,7 +50,7 @@ const Family smollm3 = {
     .hf_rope_theta = 2e6,
     .mlx_rope_theta = 10000,
     .keys = {sizes, rope_keys},
-    // The loader takes no bias of the output projection.
+    // The loader accepts no bias for the output projection.
     .layer_tensors = {projections_of_pairs, attention_output, gated_feed_forward},
     .unrotated_every = 4,
     .fixed = {rotates_whole_head},

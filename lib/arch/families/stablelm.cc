@@ -1,5 +1,5 @@
-// StableLM 2: LayerNorm with bias, partial rotation; the 12B model has a norm for each head and no second norm, because
-// its feed-forward part runs beside attention.
+// StableLM 2: LayerNorm with bias, partial rotation. The 12B model has a norm per head and no second norm, because its
+// feed-forward part runs parallel to attention.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
@@ -29,7 +29,7 @@ constexpr Tensor layer[] = {
      .f32 = true},
     {"ffn_norm", "E", "post_attention_layernorm", Need::optional, Need::optional},
 };
-// Attention and feed-forward part run side by side where there is no norm between them.
+// Attention and the feed-forward part run in parallel if there is no norm between them.
 static Status describe(ConfigWriter& out) {
   out.set("use_parallel_residual", !out.has_in_layers("ffn_norm.weight"));
   return {};

@@ -1,5 +1,5 @@
-// Step 3.5: sliding layers with heads, key heads and a rope of their own, which turns whole heads; the others turn half
-// of each. A gate for every head, experts beside a shared one, clamped in the last layers.
+// Step 3.5: sliding layers have their own head counts and rope, which rotates whole heads; other layers rotate half of
+// each head. A gate per head, experts beside a shared one, activations clamped in the last layers.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace modelutils::arch::families::step35 {
 
 constexpr std::string_view sliding = "sliding_attention", full = "full_attention";
 
-// Lists go on for blocks that predict further tokens.
+// Lists continue with the blocks that predict further tokens.
 static std::vector<bool> sliding_of(const hf::Config& config, u64 layers) {
   std::vector<bool> slides;
   if (config.layer_types.size() < layers) return slides;
@@ -43,7 +43,7 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) 
 static Status write_pattern(KeyWriter& out, const Key& key) {
   std::vector<bool> slides = sliding_of(out.config(), out.size("L"));
   if (slides.empty()) return out.refuse("layer_types", "does not have an entry for each layer");
-  // Blocks of which the list does not speak have full attention, as llama.cpp's converter takes it.
+  // Blocks missing from the list have full attention, as in llama.cpp's converter.
   const std::vector<std::string>& kinds = out.config().layer_types;
   for (u64 i = out.size("L"); i < out.size("L") + out.size("Lp"); ++i) {
     slides.push_back(i < kinds.size() && kinds[static_cast<std::size_t>(i)] == sliding);
@@ -68,7 +68,7 @@ static Status read_pattern(ConfigWriter& out, const Key&) {
   out.set("partial_rotary_factors", hf::config_list(parts));
   return {};
 }
-// Sliding layers without a base of their own have that of the others; the loader would take 10000.
+// Sliding layers without their own base use that of the others; the loader's default would be 10000.
 static Status write_sliding_theta(KeyWriter& out, const Key& key) {
   const hf::Rope& rope = out.config().rope;
   return out.real(key.name, rope.theta_local.value_or(rope_theta(out.family(), out.config(), out.is_mlx())));
@@ -76,7 +76,7 @@ static Status write_sliding_theta(KeyWriter& out, const Key& key) {
 static Status read_nothing(ConfigWriter&, const Key&) {
   return {};
 }
-// Where activations are cut, a number for each layer; 0 or null: nowhere.
+// Writes the limits to which activations are clamped, one number per layer; 0 or null means none.
 static Status write_limits(KeyWriter& out, const Key& key) {
   const std::vector<double> stated = numbers_of_layers(out.config(), key.fields);
   if (stated.empty()) return {};
@@ -138,7 +138,7 @@ constexpr Key own[] = {
      .read = read_limits},
 };
 
-// As published norms are stored minus one.
+// Published norms are stored minus one.
 constexpr Tensor first[] = {
     {"token_embd", "E,V", "model.embed_tokens"},
     {"@rope_freqs.weight", "D/2", "=llama3-half", Need::optional},
@@ -158,7 +158,7 @@ constexpr Tensor layer[] = {
     {"attn_output", "H*D,E", "self_attn.o_proj"},
     {"ffn_norm", "E", "[mlx] post_attention_layernorm | post_attention_layernorm@add_one"},
 };
-// Layers with experts are those that have a router.
+// Layers with a router have experts.
 constexpr Mark marks[] = {{"M", "ffn_gate_inp"}};
 constexpr auto dense = feed_forward_of("!M");
 constexpr Tensor experts[] = {
