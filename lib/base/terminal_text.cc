@@ -51,7 +51,7 @@ std::string cut_middle(std::string_view text, std::size_t columns) {
 
 void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent,
                     std::size_t width) {
-  while (!text.empty()) {
+  for (bool is_first = true; !text.empty(); is_first = false) {
     std::size_t size = text.find(' ');
     const std::string_view word = text.substr(0, size);
     const std::size_t columns = display_width(word);
@@ -59,7 +59,7 @@ void append_wrapped(std::string& out, std::string_view text, std::size_t column,
       out += '\n';
       out.append(indent, ' ');
       column = indent;
-    } else if (column > indent) {
+    } else if (column > indent || !is_first) {
       out += ' ';
       ++column;
     }

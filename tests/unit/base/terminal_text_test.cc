@@ -26,5 +26,17 @@ TEST(TerminalText, CutInTheMiddle) {
   EXPECT_EQ(cut_middle("ab\u0301cdefg", 5), "ab\u0301…fg");
 }
 
+TEST(TerminalText, WrapsAtSpaces) {
+  const auto wrapped = [](std::string_view text, std::size_t column, std::size_t indent) {
+    std::string out;
+    append_wrapped(out, text, column, indent, 10);
+    return out;
+  };
+  EXPECT_EQ(wrapped("one two three", 0, 2), "one two\n  three\n");
+  EXPECT_EQ(wrapped("one two", 4, 2), " one\n  two\n");
+  EXPECT_EQ(wrapped("26 of 33", 0, 2), "26 of 33\n") << "the first word ends at the indent";
+  EXPECT_EQ(wrapped("1 of 33", 0, 4), "1 of 33\n") << "the first word ends before the indent";
+}
+
 }  // namespace
 }  // namespace modelutils
