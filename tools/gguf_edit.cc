@@ -76,9 +76,8 @@ int merge_importance(const cli::GgufEditArguments& options, const cli::CommonOpt
                      const cli::Messages& messages) {
   const edit::EditOptions& edit = options.edit;
   if (!options.operations.empty() || edit.split.is_wanted() || edit.reserve || edit.in_place) {
-    return messages.error(usage_error("importance matrices are only converted and added up: other options need GGUF "
-                                      "files, one at a time")
-                              .value());
+    return messages.error(
+        usage_error("importance matrices can only be converted and added up, not edited or split").value());
   }
   if (edit.output.empty() && !edit.dry_run) return messages.error(usage_error("-o is missing").value());
   edit::ImportanceRequest request{

@@ -35,7 +35,7 @@ Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& com
 int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
   const to_gguf::MlxToGgufOptions& convert = options.convert;
   if (convert.split_max_size) {
-    return messages.error(usage_error("--split-max-size cannot be combined with the options of types").value());
+    return messages.error(usage_error("--split-max-size cannot be combined with options that choose types").value());
   }
   requantize::QuantizeRequest request;
   request.input = convert.directory;

@@ -38,8 +38,8 @@ Result<Policy> policy_of(const std::string& path) {
   MU_ASSIGN(Policy policy, load_policy(path));
   for (const auto& [code, severity] : policy.severities) {
     if (page_of_finding(code)) continue;
-    return input_error("policy-member", "is not the code of a finding; verify --explain CODE knows them",
-                       "severity." + code, {}, path);
+    return input_error("policy-member", "is not a finding code; docs/findings.md lists them", "severity." + code, {},
+                       path);
   }
   return policy;
 }
@@ -51,10 +51,10 @@ Status apply_judges(const cli::VerifyArguments& options, VerifyOptions& verify) 
   }
   if (options.signature) verify.signature = {*options.signature, options.key, options.certificate};
   if (!options.signature && (options.key || options.certificate)) {
-    return usage_error("--key and --certificate go with --signature");
+    return usage_error("--key and --certificate need --signature");
   }
   if (options.sbom && (options.hash || options.format || options.json)) {
-    return usage_error("--sbom has a form of its own: it does not go with --hash, --json and --format");
+    return usage_error("--sbom cannot be combined with --hash, --json or --format");
   }
   verify.identity = options.sbom.has_value();
   return {};
@@ -72,7 +72,8 @@ int run(int argc, char** argv) {
   const std::unique_ptr<VerifyForm> form = options.sbom ? make_bill_of_materials(*options.sbom)
                                                         : make_verify_form(options.format.value_or(""), options.strict);
   if (form && options.hash)
-    return messages.error(usage_error("--hash prints a manifest; --format sums is its other form").value());
+    return messages.error(
+        usage_error("--hash prints a manifest; the only --format it can be combined with is sums").value());
 
   // A manifest is the only output on standard output; findings then go to standard error.
   TextOutput results;

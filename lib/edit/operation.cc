@@ -13,31 +13,28 @@ namespace modelutils::edit {
 namespace {
 
 constexpr std::array actions = {
-    EditActionInfo{
-        EditAction::set, "set", "KEY=VALUE",
-        "Set a key, in the type that it has; a new one needs KEY:TYPE=VALUE, with a type as gguf-dump prints "
-        "it (u32, f32, bool, string, …), string[] and the like for arrays, whose value is JSON"},
+    EditActionInfo{EditAction::set, "set", "KEY=VALUE",
+                   "Set a key, keeping its type; a new key needs KEY:TYPE=VALUE with a type as gguf-dump prints it "
+                   "(u32, f32, bool, string, …); an array (string[]) takes a JSON value"},
     EditActionInfo{EditAction::set_from, "set-from", "KEY=FILE",
-                   "Set a key to the text of a file (without its last line feed); arrays have one element per line"},
+                   "Set a key to a file's text (without the final line feed), an array to its lines"},
     EditActionInfo{EditAction::set_token, "set-token", "ROLE=TEXT",
-                   "Make the token TEXT the one of a role: bos, eos, eot, eom, unk, sep, pad, cls, mask, fim_pre, "
-                   "fim_suf, fim_mid, fim_pad, fim_rep, fim_sep"},
-    EditActionInfo{EditAction::delete_keys, "delete", "GLOB", "Delete the keys that match"},
+                   "Assign token TEXT to a role: bos, eos, eot, eom, unk, sep, pad, cls, mask, fim_pre, fim_suf, "
+                   "fim_mid, fim_pad, fim_rep, fim_sep"},
+    EditActionInfo{EditAction::delete_keys, "delete", "GLOB", "Delete matching keys"},
     EditActionInfo{EditAction::rename_key, "rename", "OLD=NEW", "Rename a key"},
-    EditActionInfo{EditAction::copy_keys, "copy-keys-from", "OTHER.gguf GLOB",
-                   "Copy the keys that match from another model"},
+    EditActionInfo{EditAction::copy_keys, "copy-keys-from", "OTHER.gguf GLOB", "Copy matching keys from another model"},
     EditActionInfo{EditAction::rename_tensor, "rename-tensor", "OLD=NEW", "Rename a tensor"},
-    EditActionInfo{EditAction::drop_tensors, "drop-tensor", "GLOB", "Leave out the tensors that match"},
+    EditActionInfo{EditAction::drop_tensors, "drop-tensor", "GLOB", "Drop matching tensors"},
     EditActionInfo{EditAction::align, "align", "N", "Align the tensor data to N bytes, a power of two"},
     EditActionInfo{EditAction::upgrade, "upgrade", "", "Write GGUF version 3 where the input is version 2"},
     EditActionInfo{EditAction::extract_mtp, "extract-mtp", "",
-                   "Keep only the blocks that predict further tokens (MTP), with what they share with the model"},
-    EditActionInfo{EditAction::graft_mtp, "graft-mtp", "ONLY.gguf", "Put such blocks of another file into the model"},
+                   "Keep only the multi-token prediction (MTP) blocks and the tensors they share with the model"},
+    EditActionInfo{EditAction::graft_mtp, "graft-mtp", "ONLY.gguf", "Add the MTP blocks of another file to the model"},
     EditActionInfo{EditAction::drop_layers, "drop-layers", "LIST",
-                   "Leave out whole layers (20-27,30) and number the others anew; what counts them follows"},
-    EditActionInfo{
-        EditAction::keep_experts, "keep-experts", "LIST|FILE",
-        "Keep only these experts (0-31,40) in each layer, or those that the lines of a file name, LAYER: LIST"},
+                   "Drop whole layers (20-27,30), renumber the rest and update the counts"},
+    EditActionInfo{EditAction::keep_experts, "keep-experts", "LIST|FILE",
+                   "Keep only these experts (0-31,40) in each layer, or those listed in a file with lines LAYER: LIST"},
     EditActionInfo{EditAction::script, "script", "FILE", "Read operations from a file, one per line: set KEY=VALUE"},
 };
 

@@ -151,7 +151,7 @@ void Command::State::add_common_flags() {
     common.quiet = true;
     return {};
   });
-  Flag verbose = plain("-v,--verbose", "More detail on standard error; give it twice for the most");
+  Flag verbose = plain("-v,--verbose", "More detail on standard error; repeat for even more");
   verbose.repeatable = true;
   add_switch(std::move(verbose), [this](const Flag&, const auto& values) -> Status {
     common.verbosity = static_cast<int>(std::min<std::size_t>(values.size(), 9));
@@ -164,8 +164,7 @@ void Command::State::add_common_flags() {
   choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
          [this](const std::string& value) { common.json_errors = value == "json"; });
   // CLI11 handles these two; they are added for the help, the man page and the completions.
-  finish(plain("-h,--help", "Print the options used daily (-h), all of them (--help), or one group (--help=GROUP)"),
-         {});
+  finish(plain("-h,--help", "Print the most used options (-h), all options (--help) or one group (--help=GROUP)"), {});
   finish(plain("--version", "Print the version"), {});
 }
 
@@ -372,16 +371,15 @@ void Command::daily(std::vector<std::string> long_names) {
 
 void Command::add_remote_flags() {
   constexpr const char* group = "Addresses";
-  add({"--allow-private-redirect", {}, "Let a redirect lead from a public server to a private address", group},
+  add({"--allow-private-redirect", {}, "Allow redirects from a public server to a private address", group},
       remote_settings().allow_private_redirect);
-  add({"--no-cache", {}, "Neither use nor keep headers in the cache (XDG_CACHE_HOME/modelutils)", group},
+  add({"--no-cache", {}, "Do not read or write the header cache (XDG_CACHE_HOME/modelutils)", group},
       remote_settings().no_cache);
-  Flag timeout{
-      .names = "--timeout",
-      .value_name = "SECONDS",
-      .help = "Give up a request after so many seconds without a byte (default: HF_HUB_DOWNLOAD_TIMEOUT, or 10)",
-      .group = group,
-      .kind = ValueKind::number};
+  Flag timeout{.names = "--timeout",
+               .value_name = "SECONDS",
+               .help = "Abort a request after SECONDS without data (default: HF_HUB_DOWNLOAD_TIMEOUT, or 10)",
+               .group = group,
+               .kind = ValueKind::number};
   state_->add(std::move(timeout), false, [](const Flag& self, const std::vector<std::string>& values) -> Status {
     MU_ASSIGN(const u64 seconds, parse_number(self.long_name(), values.back()));
     if (seconds < 1 || seconds > most_silence) {
@@ -395,7 +393,7 @@ void Command::add_remote_flags() {
 void Command::add_pager() {
   Flag flag{.names = "--pager",
             .value_name = "WHEN",
-            .help = "On a terminal: show what is longer than the screen in a pager (MODELUTILS_PAGER, PAGER, less)",
+            .help = "On a terminal, page output that is longer than the screen (MODELUTILS_PAGER, PAGER, less)",
             .group = std::string(common_group),
             .kind = ValueKind::choice,
             .choices = {"auto", "always", "never"}};

@@ -33,9 +33,10 @@ void add_selection(Command& command, DumpArguments& arguments, std::string_view 
       selection("--values", "NAME", "Print the values of one tensor, dequantised; NAME[10:20,0:4] prints a part of it",
                 ValueKind::tensor),
       arguments.values);
-  command.add(selection("--count", "N", "With --values: at most N", ValueKind::number), arguments.count);
-  command.add({.names = "--raw", .help = "With --values: the stored words as unsigned numbers", .group = "Selection"},
-              arguments.raw);
+  command.add(selection("--count", "N", "With --values: print at most N values", ValueKind::number), arguments.count);
+  command.add(
+      {.names = "--raw", .help = "With --values: print the stored words as unsigned integers", .group = "Selection"},
+      arguments.raw);
 }
 
 void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
@@ -46,20 +47,19 @@ void add_forms(Command& command, DumpArguments& arguments, bool is_gguf) {
     if (forms[i].is_of_gguf) flag.group = compatibility;
     command.add(std::move(flag), arguments.forms[i]);
   }
-  command.add(
-      {.names = "--list",
-       .value_name = "WHAT",
-       .help = "Only the names that --get and --values take, one per line; known-keys: those that gguf-edit --set "
-               "knows the type of",
-       .group = "Forms of output",
-       .kind = ValueKind::choice,
-       .choices = {"keys", "known-keys", "tensors"}},
-      arguments.list);
-  command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf of each tensor; reads all data"),
+  command.add({.names = "--list",
+               .value_name = "WHAT",
+               .help = "Print only the names that --get and --values accept, one per line; known-keys: the keys whose "
+                       "type gguf-edit --set knows",
+               .group = "Forms of output",
+               .kind = ValueKind::choice,
+               .choices = {"keys", "known-keys", "tensors"}},
+              arguments.list);
+  command.add(form_flag("--stats", "Range, mean, deviation, zeros, NaN and Inf per tensor; reads all data"),
               arguments.stats);
   add_page_flags(command, arguments.page,
-                 "Write one page for a browser: types, layers, keys, tensors, vocabulary, chat template; with --stats "
-                 "also histograms, with --fit memory over context, with --tokens only these tokens",
+                 "Write an HTML page: types, layers, keys, tensors, vocabulary, chat template; --stats adds "
+                 "histograms, --fit adds memory by context length, --tokens limits the vocabulary",
                  "Forms of output");
   add_token_flags(command, arguments);
   add_render_flags(command, arguments.render);
@@ -104,37 +104,36 @@ Status check_page_arguments(const DumpArguments& arguments, std::string_view oth
   if (!arguments.page.path) return {};
   if (!other_form.empty()) return usage_error(fmt::format("--html and {} cannot be combined", other_form));
   if (arguments.json || arguments.json_array) return usage_error("--html and --json cannot be combined");
-  if (arguments.paths.size() > 1) return usage_error("--html is about one model");
+  if (arguments.paths.size() > 1) return usage_error("--html takes one model");
   return {};
 }
 
 }  // namespace
 
 Command gguf_dump_command(DumpArguments& arguments) {
-  Command command("gguf-dump", "Show what is inside GGUF models");
+  Command command("gguf-dump", "Show the contents of GGUF models");
   command.description(
-      "Without options: what the model is (architecture, sizes, quantisation), its keys, its tensors. Reads the header "
-      "only, except for --values and --stats. The files of a split model are shown as one.");
+      "Without options, prints a summary (architecture, sizes, quantisation), the keys and the tensors. Only the "
+      "header is read, except with --values and --stats. A split model is shown as one.");
   command.add_paths({.names = "FILE…",
-                     .help = "GGUF files; any part of a split model shows the whole model; - reads a pipe and stops "
-                             "after the header",
+                     .help = "GGUF files; any part of a split model stands for the whole; - reads standard input and "
+                             "stops after the header",
                      .group = "Arguments",
                      .kind = ValueKind::file,
                      .file_patterns = {"*.gguf"}},
                     arguments.paths);
-  add_selection(command, arguments, "Print the value of one key and nothing else; arrays one element per line");
-  command.add(form_flag("--json", "One JSON object for each model: gguf-py's and more"), arguments.json);
+  add_selection(command, arguments, "Print only the value of KEY; arrays with one element per line");
+  command.add(form_flag("--json", "One JSON object per model: a superset of gguf-py's"), arguments.json);
   add_forms(command, arguments, true);
   command.add(
-      {.names = "--json-array", .help = "--json with the values of arrays", .group = std::string(compatibility)},
+      {.names = "--json-array", .help = "Like --json, with the values of arrays", .group = std::string(compatibility)},
       arguments.json_array);
-  command.example("gguf-dump model.gguf", "What the model is, its keys and its tensors");
-  command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Take the chat template out");
-  command.example("gguf-dump --layers model.gguf", "See at a glance what is quantised how");
-  command.example("gguf-dump --html model.html --stats --fit model.gguf", "A page to look at, in any browser");
-  command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'",
-                  "Ask several models the same question");
-  command.example("curl -sL https://host/model.gguf | gguf-dump -", "Look at a model without downloading it");
+  command.example("gguf-dump model.gguf", "Summary, keys and tensors");
+  command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Extract the chat template");
+  command.example("gguf-dump --layers model.gguf", "Show how each layer is quantised");
+  command.example("gguf-dump --html model.html --stats --fit model.gguf", "Write an HTML report");
+  command.example("gguf-dump --json --no-tensors *.gguf | jq -r '.filename, .bits_per_weight'", "Query several models");
+  command.example("curl -sL https://host/model.gguf | gguf-dump -", "Inspect a model without downloading it");
   command.add_remote_flags();
   command.add_pager();
   command.daily({"--summary", "--layers", "--get", "--tensors", "--values", "--stats", "--fit", "--json"});
@@ -142,11 +141,11 @@ Command gguf_dump_command(DumpArguments& arguments) {
 }
 
 Command st_dump_command(DumpArguments& arguments) {
-  Command command("st-dump", "Show what is in safetensors files, sharded models and MLX directories");
+  Command command("st-dump", "Show the contents of safetensors files, sharded models and MLX directories");
   command.description(
-      "A path is a .safetensors file, a model.safetensors.index.json, a directory, or - for standard input, of which "
-      "only the header is read. For a directory, config.json is shown, too. A quantised MLX model is listed by "
-      "modules; --tensors '*' lists the tensors that they are stored in.");
+      "A path is a .safetensors file, a model.safetensors.index.json, a directory, or - for standard input, which is "
+      "read up to the end of the header. For a directory, config.json is shown, too. A quantised MLX model is listed "
+      "by module; --tensors '*' lists the stored tensors.");
   command.add_paths({.names = "PATH…",
                      .help = "A safetensors file, an index, a model directory, or -",
                      .group = "Arguments",
@@ -154,18 +153,17 @@ Command st_dump_command(DumpArguments& arguments) {
                      .file_patterns = {"*.safetensors", "*.json"}},
                     arguments.paths);
   add_selection(command, arguments,
-                "Print one value as it is: a key of __metadata__ or config.json (rope_scaling.type for a member of a "
-                "member), chat_template, or the text of a token (eos_token)");
-  command.add(form_flag("--json", "One JSON object for each path (schema st-dump/1)"), arguments.json);
-  command.add(form_flag("--modules",
-                        "Every module that owns a weight: logical shape, mode, bits, group size, symmetric or not"),
+                "Print one raw value: a key of __metadata__ or config.json (nested: rope_scaling.type), chat_template, "
+                "or a special token's text (eos_token)");
+  command.add(form_flag("--json", "One JSON object per path (schema st-dump/1)"), arguments.json);
+  command.add(form_flag("--modules", "Every module with a weight: logical shape, mode, bits, group size, symmetry"),
               arguments.modules);
   add_forms(command, arguments, false);
-  command.example("st-dump model/", "What the model is, its modules or tensors");
-  command.example("st-dump --layers model/", "See at a glance what is quantised how");
-  command.example("st-dump --html directory.html model/", "A page to look at, in any browser");
+  command.example("st-dump model/", "Summary, and modules or tensors");
+  command.example("st-dump --layers model/", "Show how each layer is quantised");
+  command.example("st-dump --html directory.html model/", "Write an HTML report");
   command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
-  command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a file that is not here");
+  command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a remote file");
   command.add_remote_flags();
   command.add_pager();
   command.daily({"--summary", "--modules", "--layers", "--get", "--tensors", "--values", "--stats", "--json"});
@@ -200,7 +198,7 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
     return usage_error("--no-tensors and --tensors cannot be combined");
   }
   if (chosen.flag == "--summary" && !(arguments.keys.empty() && arguments.tensors.empty())) {
-    return usage_error("--summary is about the whole model: --keys and --tensors do not go with it");
+    return usage_error("--summary describes the whole model and cannot be combined with --keys or --tensors");
   }
   if (arguments.list && arguments.list != "tensors" && !arguments.tensors.empty()) {
     return usage_error(fmt::format("--list {} and --tensors cannot be combined", *arguments.list));
@@ -208,11 +206,11 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (arguments.list == "tensors" && !arguments.keys.empty()) {
     return usage_error("--list tensors and --keys cannot be combined");
   }
-  if (arguments.raw && !arguments.values) return usage_error("--raw goes with --values");
-  if (arguments.count && !arguments.values) return usage_error("--count goes with --values");
+  if (arguments.raw && !arguments.values) return usage_error("--raw needs --values");
+  if (arguments.count && !arguments.values) return usage_error("--count needs --values");
 
   if (arguments.fit.fit && !(arguments.keys.empty() && arguments.tensors.empty())) {
-    return usage_error("--fit is about the whole model: --keys and --tensors do not go with it");
+    return usage_error("--fit considers the whole model and cannot be combined with --keys or --tensors");
   }
 
   MU_TRY(check_render_arguments(arguments.render, arguments.paths));

@@ -43,9 +43,10 @@ Result<std::vector<u64>> parse_contexts(std::string_view text) {
 Result<TensorType> parse_cache_type(std::string_view name) {
   const std::optional<TensorType> type = type_from_name(name);
   if (type && memory::is_cache_type(*type)) return *type;
-  return usage_error(fmt::format(
-      "--kv takes f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl, or two of them with a comma, not '{}'",
-      name));
+  return usage_error(
+      fmt::format("--kv takes f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl, or two of them separated by a "
+                  "comma, not '{}'",
+                  name));
 }
 
 Status set_cache_types(std::string_view text, memory::RunOptions& run) {
@@ -66,7 +67,7 @@ Status set_gpus(std::string_view text, memory::Available& available) {
     is_last = comma == std::string_view::npos;
     MU_ASSIGN(const u64 size, parse_memory("--gpu", text.substr(0, comma)));
     const std::optional<u64> more = checked_add(sum, size);
-    if (!more) return usage_error("--gpu: the sizes together are too large");
+    if (!more) return usage_error("--gpu: the sum of the sizes is too large");
     sum = *more;
     available.gpus.push_back(size);
     if (available.gpus.size() > most) return usage_error(fmt::format("--gpu takes at most {} GPUs", most));
@@ -92,18 +93,18 @@ Status check_alone(const FitArguments& arguments) {
        {"--flash-attention", arguments.flash_attention.has_value()},
        {"--swa-full", arguments.full_windows}}};
   for (const auto& [name, is_given] : given) {
-    if (is_given) return usage_error(fmt::format("{} goes with --fit", name));
+    if (is_given) return usage_error(fmt::format("{} needs --fit", name));
   }
   return {};
 }
 
 Status check_together(const FitArguments& arguments) {
   if (arguments.memory && (arguments.gpu || arguments.ram)) {
-    return usage_error(fmt::format("--memory and {} cannot be combined: --memory is one memory for CPU and GPU",
+    return usage_error(fmt::format("--memory and {} cannot be combined: --memory is shared by CPU and GPU",
                                    arguments.gpu ? "--gpu" : "--ram"));
   }
   if (arguments.margin && !arguments.memory && !arguments.gpu && !arguments.ram) {
-    return usage_error("--margin goes with --gpu, --ram or --memory");
+    return usage_error("--margin needs --gpu, --ram or --memory");
   }
   return {};
 }
@@ -122,7 +123,8 @@ Result<memory::RunOptions> run_options(const FitArguments& arguments) {
   run.full_windows = arguments.full_windows;
   if (arguments.kv) MU_TRY(set_cache_types(*arguments.kv, run));
   if (!run.flash_attention && type_info(run.v_type).block_elements > 1) {
-    return usage_error("--flash-attention off: llama.cpp then takes no quantised V cache; choose another --kv");
+    return usage_error(
+        "--flash-attention off: llama.cpp then does not accept a quantised V cache; choose another --kv");
   }
   return run;
 }
@@ -131,35 +133,35 @@ Result<memory::RunOptions> run_options(const FitArguments& arguments) {
 
 void add_fit_flags(Command& command, FitArguments& arguments) {
   command.add(fit_switch("--fit",
-                         "How much memory it needs in llama.cpp, and how many layers fit on the GPU; with -v layer by "
+                         "Estimate the memory needed in llama.cpp and how many layers fit on the GPU; with -v layer by "
                          "layer. In these options K, M and G are powers of 1024, not of 1000 as in --split-max-size"),
               arguments.fit);
+  command.add(fit_flag("--context", "N,N…", "Context length in tokens (default: the model's training context)",
+                       ValueKind::text),
+              arguments.contexts);
   command.add(
-      fit_flag("--context", "N,N…", "Tokens of context (default: what the model was trained for)", ValueKind::text),
-      arguments.contexts);
-  command.add(fit_flag("--gpu", "SIZE[,SIZE…]", "Memory of the GPU, such as 24G; of several GPUs that of each",
-                       ValueKind::size),
-              arguments.gpu);
-  command.add_memory(fit_flag("--ram", "SIZE", "Memory of the host; without --gpu there is no GPU", ValueKind::size),
+      fit_flag("--gpu", "SIZE[,SIZE…]", "GPU memory, such as 24G; for several GPUs, one size each", ValueKind::size),
+      arguments.gpu);
+  command.add_memory(fit_flag("--ram", "SIZE", "Host memory; without --gpu, no GPU is assumed", ValueKind::size),
                      arguments.ram);
-  command.add_memory(fit_flag("--memory", "SIZE", "One memory for CPU and GPU", ValueKind::size), arguments.memory);
-  command.add_memory(fit_flag("--margin", "SIZE", "What must stay free (default: 1G)", ValueKind::size),
+  command.add_memory(fit_flag("--memory", "SIZE", "Unified memory, shared by CPU and GPU", ValueKind::size),
+                     arguments.memory);
+  command.add_memory(fit_flag("--margin", "SIZE", "Memory to leave free (default: 1G)", ValueKind::size),
                      arguments.margin);
   command.add(fit_flag("--kv", "TYPE[,TYPE]",
-                       "Types of the cache: f16 (default), q8_0, q4_0, …; one for keys and "
-                       "values, or one each",
+                       "KV cache type: f16 (default), q8_0, q4_0, …; one for both keys and values, or one for each",
                        ValueKind::text),
               arguments.kv);
-  command.add(fit_flag("--sequences", "N", "Sequences at once (llama.cpp's -np; default: 1)", ValueKind::number),
+  command.add(fit_flag("--sequences", "N", "Parallel sequences (llama.cpp's -np; default: 1)", ValueKind::number),
               arguments.sequences);
-  command.add(fit_switch("--unified", "The sequences share one cache (--kv-unified)"), arguments.unified);
-  command.add(fit_flag("--batch", "N", "Tokens of a batch (-b; default: 2048)", ValueKind::number), arguments.batch);
-  command.add(fit_flag("--ubatch", "N", "Tokens computed at once (-ub; default: 512)", ValueKind::number),
+  command.add(fit_switch("--unified", "All sequences share one KV cache (--kv-unified)"), arguments.unified);
+  command.add(fit_flag("--batch", "N", "Batch size in tokens (-b; default: 2048)", ValueKind::number), arguments.batch);
+  command.add(fit_flag("--ubatch", "N", "Micro-batch size in tokens (-ub; default: 512)", ValueKind::number),
               arguments.ubatch);
   Flag flash = fit_flag("--flash-attention", "WHEN", "Flash attention (default: on)", ValueKind::choice);
   flash.choices = {"on", "off"};
   command.add(std::move(flash), arguments.flash_attention);
-  command.add(fit_switch("--swa-full", "Layers with a sliding window keep the whole context"), arguments.full_windows);
+  command.add(fit_switch("--swa-full", "Cache the full context in sliding-window layers"), arguments.full_windows);
 }
 
 Result<std::optional<memory::FitRequest>> fit_request(const FitArguments& arguments) {

@@ -32,23 +32,22 @@ std::vector<std::string> tool_names() {
 }
 
 Command front_command(FrontArguments& arguments) {
-  Command command("modelutils", "Start one of the tools by its name");
+  Command command("modelutils", "Run one of the tools by name");
   command.description(
-      "For machines on which another program is called verify or gguf-dump: 'modelutils TOOL …' runs the tool of that "
-      "name that is installed with modelutils, with all that follows the name as its arguments. 'modelutils TOOL "
-      "--help' tells of its options.");
+      "For machines where another program is called verify or gguf-dump: 'modelutils TOOL …' runs the tool installed "
+      "with modelutils and passes the remaining arguments to it. 'modelutils TOOL --help' lists its options.");
   std::vector<std::string> names;
   for (Summary& tool : summaries()) {
     command.description(fmt::format("{}: {}.", tool.name, tool.text));
     names.push_back(std::move(tool.name));
   }
   command.add_path({.names = "TOOL",
-                    .help = "Tool to start; what follows belongs to it",
+                    .help = "Tool to run; the remaining arguments are passed to it",
                     .kind = ValueKind::choice,
                     .choices = std::move(names)},
                    arguments.tool);
-  command.example("modelutils gguf-dump model.gguf", "Show what a file is");
-  command.example("modelutils verify --data model.gguf", "Check a file with all of its data");
+  command.example("modelutils gguf-dump model.gguf", "Show a file's summary, keys and tensors");
+  command.example("modelutils verify --data model.gguf", "Check a file, including all of its data");
   return command;
 }
 

@@ -8,8 +8,8 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
   command.description(
       "Writes BUMPWGT3 weights and config.json or, with --bump-version 5, the four files that the engine's current "
       "versions load. Quantised blocks are copied; where those versions have no kernel for a type, it is replaced by "
-      "one that holds the same values. Tensors that the format has no place for are listed and the model is refused "
-      "before anything is written; --drop accepts the loss. All files appear together, complete, or not at all.");
+      "one that holds the same values. A model with tensors that the format cannot hold is refused before anything is "
+      "written, with a list of them; --drop accepts the loss. All files appear together, complete, or not at all.");
   command.add_path({.names = "MODEL.gguf",
                     .help = "The model, or any part of a split model",
                     .kind = ValueKind::file,
@@ -46,7 +46,7 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
       convert.manifest);
   command.add({.names = "--context",
                .value_name = "N",
-               .help = "Context length, instead of the model's own",
+               .help = "Context length (default: the model's own)",
                .kind = ValueKind::number},
               convert.request.context);
   command.add({.names = "--align-head",
@@ -56,28 +56,27 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
               arguments.align_head);
   command.add({.names = "--dtype-codes",
                .value_name = "NUMBERING",
-               .help = "Codes of the element types (default original); renumbered is what C-Kernel-Engine has used "
-                       "since January 2026, with codes for more types",
+               .help = "Codes of the element types (default original; C-Kernel-Engine has used renumbered, which "
+                       "covers more types, since January 2026)",
                .kind = ValueKind::choice,
                .choices = {"original", "renumbered"}},
               arguments.dtype_codes);
   command.add({.names = "--repack",
                .value_name = "LAYOUT",
-               .help = "BUMPWGT3: split-halves writes Q and K of llama, and F32 wo, as the one part of the engine that "
-                       "still reads the format expects them (default: as its own converter wrote them)",
+               .help = "BUMPWGT3: write llama's Q and K and F32 wo in the layout that the only remaining reader in the "
+                       "engine expects (default: the layout of the engine's converter)",
                .kind = ValueKind::choice,
                .choices = {"split-halves"}},
               arguments.repack);
   command.add({.names = "--drop",
                .value_name = "GLOB",
-               .help = "Accept the loss of matching tensors that have no place in the output; may be repeated",
+               .help = "Accept the loss of matching tensors that the output cannot hold; may be repeated",
                .kind = ValueKind::tensor},
               convert.request.drop);
-  command.add(
-      {.names = "--follow-links", .help = "Accept parts of the model that are symbolic links out of its directory"},
-      arguments.follow_links);
+  command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the model's directory"},
+              arguments.follow_links);
   command.add({.names = "--force", .help = "Replace existing outputs"}, convert.force);
-  command.add({.names = "--dry-run", .help = "Show the plan, the sizes and what would be refused; write nothing"},
+  command.add({.names = "--dry-run", .help = "Show the plan, the sizes and any refusals; write nothing"},
               convert.dry_run);
   command.add({.names = "--report",
                .value_name = "FORMAT",
@@ -87,8 +86,8 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
               arguments.report);
   command.example("gguf2bump model.gguf -o weights.bump", "Write weights.bump and config.json");
   command.example("gguf2bump model.gguf --bump-version 5 -o engine/", "Write what C-Kernel-Engine v8 loads");
-  command.example("gguf2bump model.gguf --dry-run", "Can it be converted, and how large will it be?");
-  command.example("gguf2bump model.gguf -o weights.bump --context 8192", "Make the position tables smaller");
+  command.example("gguf2bump model.gguf --dry-run", "Show the plan and the size");
+  command.example("gguf2bump model.gguf -o weights.bump --context 8192", "Use smaller position tables");
   command.example("gguf2bump model.gguf -o - | ssh host 'cat > weights.bump'", "Convert straight into a pipe");
   command.add_remote_flags();
   command.daily({"--output", "--bump-version", "--context", "--drop", "--dry-run", "--force", "--report"});

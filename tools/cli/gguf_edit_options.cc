@@ -35,16 +35,15 @@ void add_operations(Command& command, std::vector<Occurrence>& target) {
 void add_split(Command& command, edit::SplitOptions& split) {
   command.add_size({.names = "--split-max-size",
                     .value_name = "SIZE",
-                    .help = "Write several files of at most SIZE bytes of tensor data each; K, M and G are powers of "
-                            "1000",
+                    .help = "Split into files of at most SIZE bytes of tensor data each; K, M and G are powers of 1000",
                     .kind = ValueKind::size},
                    split.max_size);
   command.add({.names = "--split-max-tensors",
                .value_name = "N",
-               .help = "Write several files of at most N tensors each",
+               .help = "Split into files of at most N tensors each",
                .kind = ValueKind::number},
               split.max_tensors);
-  command.add({.names = "--no-tensor-first-split", .help = "Write only keys into the first of several files"},
+  command.add({.names = "--no-tensor-first-split", .help = "When splitting, write only keys into the first file"},
               split.no_tensor_first);
 }
 
@@ -56,14 +55,13 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
   command.description(
       "Tensor data is copied or left where it is, never decoded. Give any part of a split model to edit the whole, "
       "which -o writes as one file. An edit that breaks a rule (an id beyond the vocabulary, a missing tensor, another "
-      "architecture) is refused; --force makes it all the same. With --in-place only the header is written, protected "
-      "by a journal next to the file: if the edit is interrupted, gguf-dump and verify say so, and --recover repairs "
-      "the file. The new header must fit before the tensor data; -o with --reserve makes room for later edits. "
-      "Importance matrices of llama-imatrix may be of the format before GGUF (.dat): they become GGUF, or the other "
-      "way "
-      "round where OUT ends in .dat.");
+      "architecture) is refused; --force does it anyway. With --in-place only the header is written, protected by a "
+      "journal next to the file: if the edit is interrupted, gguf-dump and verify say so, and --recover repairs the "
+      "file. The new header must fit before the tensor data; -o with --reserve makes room for later edits. Importance "
+      "matrices in llama-imatrix's older format (.dat) are converted to GGUF, and GGUF ones to .dat if OUT ends in "
+      ".dat.");
   command.add_path({.names = "MODEL.gguf",
-                    .help = "A GGUF model; any part of a split one",
+                    .help = "GGUF model, or any part of a split model",
                     .kind = ValueKind::file,
                     .file_patterns = {"*.gguf"}},
                    edit.model);
@@ -76,16 +74,16 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
                .file_patterns = {"*.gguf"},
                .in_usage = true},
               edit.output);
-  command.add({.names = "--add-imatrix",
-               .value_name = "FILE",
-               .help = "Add another importance matrix to MODEL, which is one, as llama-imatrix adds up its --in-file; "
-                       "may be repeated",
-               .kind = ValueKind::file,
-               .file_patterns = {"*.gguf", "*.dat"}},
-              arguments.importance);
-  command.add({.names = "--in-place", .help = "Change the header of MODEL.gguf itself"}, edit.in_place);
+  command.add(
+      {.names = "--add-imatrix",
+       .value_name = "FILE",
+       .help = "MODEL is an importance matrix: add FILE to it, as llama-imatrix adds up its --in-file; may be repeated",
+       .kind = ValueKind::file,
+       .file_patterns = {"*.gguf", "*.dat"}},
+      arguments.importance);
+  command.add({.names = "--in-place", .help = "Edit MODEL.gguf itself; only its header is written"}, edit.in_place);
   command.add({.names = "--dry-run", .help = "Print what would change, but write nothing"}, edit.dry_run);
-  command.add({.names = "--recover", .help = "Repair a file whose edit in place was interrupted"}, arguments.recover);
+  command.add({.names = "--recover", .help = "Repair a file after an interrupted in-place edit"}, arguments.recover);
   command.add({.names = "--journal",
                .value_name = "FILE",
                .help = "With --recover: the journal of that edit, if it is not next to MODEL.gguf",
@@ -94,22 +92,22 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
               arguments.journal);
   command.add_size({.names = "--reserve",
                     .value_name = "BYTES",
-                    .help = "Leave room for later edits in place (in the key modelutils.reserve); 0 removes it",
+                    .help = "Reserve space for later in-place edits (in the key modelutils.reserve); 0 removes it",
                     .kind = ValueKind::size},
                    edit.reserve);
   command.add({.names = "--force",
-               .help = "Replace an existing output; make edits that would be refused; in place, also while another "
-                       "process has the file open"},
+               .help = "Replace an existing output; allow edits that would be refused; with --in-place, edit even if "
+                       "another process has the file open"},
               edit.force);
-  command.example("gguf-edit --set-token eos='<|eot_id|>' --in-place model.gguf", "Correct the token that ends a text");
+  command.example("gguf-edit --set-token eos='<|eot_id|>' --in-place model.gguf", "Correct the end-of-text token");
   command.example("gguf-edit --set-from tokenizer.chat_template=template.jinja model.gguf -o fixed.gguf --reserve 64K",
                   "Replace the chat template, with room for more edits");
   command.example("gguf-edit --delete 'general.license*' --set general.author:string=me model.gguf --dry-run",
-                  "See what would change");
+                  "Show what would change");
   command.example("gguf-edit model-00001-of-00003.gguf -o whole.gguf", "Merge a split model");
   command.example("gguf-edit --split-max-size 2G model.gguf -o part", "Split it: part-00001-of-00003.gguf and so on");
-  command.example("gguf-edit imatrix.dat -o imatrix.gguf", "Make an importance matrix a GGUF file");
-  command.example("gguf-edit imatrix.gguf --add-imatrix more.dat -o both.gguf", "Add up two of them");
+  command.example("gguf-edit imatrix.dat -o imatrix.gguf", "Convert an importance matrix to GGUF");
+  command.example("gguf-edit imatrix.gguf --add-imatrix more.dat -o both.gguf", "Add up two importance matrices");
   command.daily({"--set", "--set-from", "--set-token", "--delete", "--output", "--in-place", "--dry-run"});
   return command;
 }

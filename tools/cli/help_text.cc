@@ -210,7 +210,7 @@ std::string short_help_text(const Command& command, std::size_t width, bool colo
   help.add_title();
   help.add_wrapped("Usage: " + usage_line(command), 0, 2);
   help.add_first_examples();
-  help.add_heading("Used daily");
+  help.add_heading("Most used options");
   for (const std::string& name : command.daily_flags()) {
     for (const Flag& flag : command.flags()) {
       if (flag.long_name() == name) help.add_flag(flag, first_clause(flag.help));

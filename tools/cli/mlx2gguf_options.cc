@@ -6,11 +6,11 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
   Command command("mlx2gguf", "Convert an MLX or Hugging Face model directory to a GGUF file that llama.cpp runs");
   to_gguf::MlxToGgufOptions& convert = arguments.convert;
   command.description(
-      "Quantised blocks are repacked bit for bit where a GGUF block type can hold them; tensors that cannot be carried "
-      "exactly are reported one by one, with the measured error. The output is complete: hyper-parameters, tokenizer "
-      "and chat template. It is written to a temporary file, checked, and only then renamed.");
+      "Quantised blocks are repacked bit for bit if a GGUF block type can hold them; every tensor that cannot be "
+      "converted exactly is reported with its measured error. The output is complete: hyper-parameters, tokenizer and "
+      "chat template. It is written to a temporary file, checked, and only then renamed.");
   command.add_path({.names = "MODEL_DIR",
-                    .help = "Directory with config.json and safetensors files, or of an adapter",
+                    .help = "Directory of a model (config.json and safetensors files) or of an adapter",
                     .kind = ValueKind::directory},
                    convert.directory);
   command.add({.names = "-o,--output",
@@ -26,7 +26,7 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .kind = ValueKind::choice,
                .choices = {"q8_0", "f16", "bf16", "f32"}},
               arguments.fallback);
-  command.add({.names = "--exact", .help = "Fail if any tensor cannot be carried exactly"}, convert.repack.exact);
+  command.add({.names = "--exact", .help = "Fail if any tensor cannot be converted exactly"}, convert.repack.exact);
   command.add({.names = "--compat", .help = "Avoid types that older runtimes do not support (MXFP4, NVFP4)"},
               convert.repack.compat);
   add_type_flags(command, arguments.types);
@@ -36,34 +36,33 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .kind = ValueKind::file},
               arguments.base);
   add_lora_flag(command, arguments.adapters);
-  command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer by name, one of llama.cpp's"},
+  command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by llama.cpp's name for it"},
               convert.pre);
   command.add({.names = "--pre-force",
                .value_name = "NAME",
-               .help = "Pre-tokenizer by name, even one that llama.cpp does not have"},
+               .help = "Pre-tokenizer by any name, even one unknown to llama.cpp"},
               convert.pre_force);
   command.add(
       {.names = "--name", .value_name = "TEXT", .help = "Value of general.name (default: from the directory's name)"},
       convert.name);
-  command.add(
-      {.names = "--mtp",
-       .value_name = "WHAT",
-       .help = "Blocks that predict further tokens (MTP): keep, only (a file for next to the model) or drop; by "
-               "default they are kept where llama.cpp drafts with them",
-       .kind = ValueKind::choice,
-       .choices = {"keep", "only", "drop"}},
-      arguments.mtp);
+  command.add({.names = "--mtp",
+               .value_name = "WHAT",
+               .help = "Multi-token prediction (MTP) blocks; only writes them to a file of their own for drafting "
+                       "(default: keep if llama.cpp can draft with them, else drop)",
+               .kind = ValueKind::choice,
+               .choices = {"keep", "only", "drop"}},
+              arguments.mtp);
   command.add({.names = "--no-vocab", .help = "Leave out the tokenizer"}, convert.no_vocab);
   command.add_size(
       {.names = "--split-max-size",
        .value_name = "SIZE",
-       .help = "Write several files of at most SIZE bytes of tensor data each, and list them; K, M and G are powers "
-               "of 1000",
+       .help =
+           "Split into files of at most SIZE bytes of tensor data each, and list them; K, M and G are powers of 1000",
        .kind = ValueKind::size},
       convert.split_max_size);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},
               arguments.follow_links);
-  command.add({"--ignore-index", {}, "Use the weights that are there, and ignore their index"},
+  command.add({"--ignore-index", {}, "Use the weight files that are present and ignore their index"},
               arguments.convert.ignore_index);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);
   command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, convert.dry_run);
@@ -75,11 +74,11 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
               arguments.report);
   command.example("mlx2gguf Llama-3.2-1B-Instruct-4bit -o llama.gguf", "Convert a model");
   command.example("mlx2gguf model-6bit -o m.gguf --fallback f16",
-                  "Keep more precision where there is no exact block type");
-  command.example("mlx2gguf model -o m.gguf --type Q4_K_M", "Quantise at once, as gguf-quantize does");
-  command.example("mlx2gguf my-lora --base Llama-3.2-1B -o lora.gguf", "Convert an adapter of PEFT or mlx-lm");
-  command.example("mlx2gguf Llama-3.2-1B --lora my-lora -o merged.gguf", "Merge it");
-  command.example("mlx2gguf model -o m.gguf --dry-run", "See what each tensor would become");
+                  "Keep more precision if there is no exact block type");
+  command.example("mlx2gguf model -o m.gguf --type Q4_K_M", "Quantise while converting, as gguf-quantize does");
+  command.example("mlx2gguf my-lora --base Llama-3.2-1B -o lora.gguf", "Convert a PEFT or mlx-lm adapter");
+  command.example("mlx2gguf Llama-3.2-1B --lora my-lora -o merged.gguf", "Merge the adapter");
+  command.example("mlx2gguf model -o m.gguf --dry-run", "Show what each tensor would become");
   command.add_remote_flags();
   command.daily({"--output", "--type", "--fallback", "--exact", "--lora", "--dry-run", "--force", "--report"});
   return command;

@@ -26,24 +26,21 @@ std::optional<double> percentage(std::string_view text) {
 Command model_diff_command(ModelDiffArguments& arguments) {
   Command command("model-diff", "Show what changed between two models: GGUF, safetensors, MLX, Hugging Face, BUMPWGT");
   command.description(
-      "A and B are models of any readable format: a GGUF file (any part of a split model means the whole), a "
-      ".safetensors file, an index or a directory, or BUMPWGT3, 4 or 5 weights. Tensors are matched by name; where the "
-      "formats "
-      "differ, by the names that the GGUF of the same model has. Without --data, values are compared only of models of "
-      "up to "
-      "256 MiB whose tensors have the same types and shapes. Sections "
-      "without a difference are not printed, so equal models print nothing.");
+      "A and B are models of any readable format: a GGUF file (any part of a split model stands for the whole), a "
+      ".safetensors file, an index or a directory, or BUMPWGT3, 4 or 5 weights. Tensors are matched by name, or by "
+      "their GGUF names if the formats differ. Without --data, values are compared only for models of up to 256 MiB "
+      "whose tensors have the same types and shapes. Sections without a difference are not printed, so equal models "
+      "print nothing.");
   command.add_path({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);
   command.add_path({.names = "B", .help = "The model to compare with it", .kind = ValueKind::file}, arguments.b);
-  command.add({"--data", {}, "Also compare the values of every tensor; what is equal byte for byte is not decoded"},
+  command.add({"--data", {}, "Also compare the values of every tensor; tensors with equal bytes are not decoded"},
               arguments.compare.data);
-  command.add({"--quick", {}, "Compare headers only, and do not mention that values were not compared"},
+  command.add({"--quick", {}, "Compare headers only, without the remark that values were not compared"},
               arguments.compare.quick);
   command.add(
       {.names = "--max-rms",
        .value_name = "PERCENT",
-       .help = "Values with a relative RMS error of at most this count as equal, and a change of type counts only "
-               "by its values; implies --data",
+       .help = "Treat values with at most this relative RMS error as equal, and ignore changes of type; implies --data",
        .kind = ValueKind::number},
       arguments.max_rms);
   command.add({.names = "--top",
@@ -64,8 +61,8 @@ Command model_diff_command(ModelDiffArguments& arguments) {
               arguments.compare.ignored_tensors);
   command.add({.names = "--extract-lora",
                .value_name = "RANK",
-               .help = "Write an adapter in PEFT's form that makes B of A, about: of each matrix that differs the best "
-                       "product of this rank",
+               .help = "Write a PEFT adapter approximating B from A, with the best product of this rank for each "
+                       "matrix that differs",
                .kind = ValueKind::number},
               arguments.extract_rank);
   command.add({.names = "-o,--output",
@@ -76,18 +73,18 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.add({"--json", {}, "Print one JSON object"}, arguments.json);
   command.add({"--csv", {}, "Print one line of CSV for each difference"}, arguments.csv);
   command.add({"--markdown", {}, "Print tables in Markdown"}, arguments.markdown);
-  add_page_flags(command, arguments.page,
-                 "Write one page for a browser: what changed, and where values were compared the error by layer",
-                 "Options",
-                 "Replace an existing output of --html, or of --extract-lora a directory that holds only an adapter");
+  add_page_flags(
+      command, arguments.page, "Write an HTML page: the changes and, if values were compared, the error by layer",
+      "Options",
+      "Replace an existing output of --html or --extract-lora (a directory only if it holds nothing but an adapter)");
   command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
-  command.example("model-diff --data model.gguf m.gguf", "The values, too");
+  command.example("model-diff --data model.gguf m.gguf", "Compare values as well");
   command.example("model-diff --data --html diff.html model.gguf m.gguf",
-                  "Where the error of a quantisation sits, as a page to look at");
+                  "Show a quantisation's error by layer as an HTML page");
   command.example("model-diff --max-rms 1% model-4bit model.gguf",
-                  "Do the converted values match the source, within one percent?");
+                  "Check that converted values match the source within one percent");
   command.example("model-diff Llama-3.2-1B my-finetune --extract-lora 32 -o my-lora",
-                  "An adapter of what the finetune changed");
+                  "Extract a finetune's changes as an adapter");
   command.add_remote_flags();
   command.add_pager();
   command.daily({"--data", "--max-rms", "--layout", "--brief", "--json"});
@@ -113,7 +110,7 @@ Status finish(ModelDiffArguments& arguments) {
     if (arguments.output.empty()) return usage_error("--extract-lora needs -o DIR");
     if (arguments.brief || arguments.csv || arguments.markdown || arguments.compare.layout || arguments.compare.data ||
         arguments.compare.quick || arguments.max_rms || arguments.page.path) {
-      return usage_error("--extract-lora takes no other option than -o, --force, --json and --ignore-tensors");
+      return usage_error("--extract-lora can be combined only with -o, --force, --json and --ignore-tensors");
     }
   }
   if (arguments.max_rms) {
@@ -123,7 +120,7 @@ Status finish(ModelDiffArguments& arguments) {
     arguments.compare.max_rms = *limit;
   }
   if (arguments.compare.quick && (arguments.compare.data || arguments.max_rms)) {
-    return usage_error("--quick leaves out what --data and --max-rms ask for");
+    return usage_error("--quick cannot be combined with --data or --max-rms");
   }
   if (arguments.top && !arguments.compare.data && !arguments.max_rms) return usage_error("--top needs --data");
   return {};

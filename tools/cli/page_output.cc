@@ -18,7 +18,7 @@ void add_page_flags(Command& command, PageOutput& output, std::string help, std:
 }
 
 Status check_page(const PageOutput& output) {
-  if (output.force && !output.path) return usage_error("--force goes with --html");
+  if (output.force && !output.path) return usage_error("--force needs --html");
   return {};
 }
 

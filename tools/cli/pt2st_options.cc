@@ -11,10 +11,10 @@ Command pt2st_command(Pt2stArguments& arguments) {
   Command command("pt2st", "Convert a PyTorch checkpoint to safetensors without running it");
   to_safetensors::CheckpointOptions& convert = arguments.convert;
   command.description(
-      "A checkpoint is a pickle, which is a program. It is never run: what makes tensors is understood, and a file "
-      "that does anything else is refused, with the name of the function that it would have called. Tensors are copied "
-      "bit for bit; one that has two names is written once. From a directory, the configuration and the tokenizer are "
-      "copied, too.");
+      "A checkpoint is a pickle, which is a program. It is never run: only the instructions that build tensors are "
+      "interpreted, and a file with any others is refused with the name of the function that it would have called. "
+      "Tensors are copied bit for bit; one with two names is written once. From a directory, the configuration and the "
+      "tokenizer are copied, too.");
   command.add_path({.names = "CHECKPOINT",
                     .help = "Checkpoint (.bin, .pt, .pth, .ckpt), its index, or a directory with pytorch_model*.bin",
                     .kind = ValueKind::file,
@@ -22,7 +22,7 @@ Command pt2st_command(Pt2stArguments& arguments) {
                    convert.input);
   command.add({.names = "-o,--output",
                .value_name = "FILE.safetensors|DIR",
-               .help = "Output: a file of one checkpoint, or a directory",
+               .help = "Output file (for a single checkpoint file) or directory",
                .kind = ValueKind::file,
                .in_usage = true},
               convert.output);
@@ -32,7 +32,7 @@ Command pt2st_command(Pt2stArguments& arguments) {
        .help = "Start a new file after this many bytes of tensors (default 5G; K, M and G are powers of 1000)",
        .kind = ValueKind::size},
       arguments.shard_size);
-  command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the folder"},
+  command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the model's directory"},
               arguments.follow_links);
   command.add({.names = "--force", .help = "Replace an existing output"}, convert.force);
   command.add({.names = "--dry-run", .help = "Plan and check, but write nothing"}, convert.dry_run);
@@ -43,7 +43,7 @@ Command pt2st_command(Pt2stArguments& arguments) {
                .choices = {"json"}},
               arguments.report);
   command.example("pt2st pytorch_model.bin -o model.safetensors", "Convert one file");
-  command.example("pt2st old-model/ -o new-model", "Convert a directory with all that belongs to it");
+  command.example("pt2st old-model/ -o new-model", "Convert a whole directory");
   command.add_remote_flags();
   command.daily({"--output", "--shard-size", "--dry-run", "--force"});
   return command;

@@ -56,19 +56,19 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
       type_flag("--type", "MIX", "Mix of types by llama-quantize's name (gguf-quantize: default Q4_K_M): " + list,
                 ValueKind::text),
       arguments.type);
+  command.add(type_flag("--tensor", "GLOB=TYPE",
+                        "Type for matching tensors; if several patterns match, the first one wins", ValueKind::tensor),
+              arguments.tensors);
   command.add(
-      type_flag("--tensor", "GLOB=TYPE",
-                "Type for the tensors that match; if several patterns match, the first one counts", ValueKind::tensor),
-      arguments.tensors);
-  command.add(type_flag("--recipe", "FILE", "File with a line type=MIX and lines GLOB=TYPE, as the report prints them",
-                        ValueKind::file),
-              arguments.recipe);
-  command.add(type_flag("--like", "OTHER.gguf", "Take the types of another file's tensors", ValueKind::file),
+      type_flag("--recipe", "FILE", "Recipe file, as printed in the report: one line type=MIX and lines GLOB=TYPE",
+                ValueKind::file),
+      arguments.recipe);
+  command.add(type_flag("--like", "OTHER.gguf", "Give each tensor the type it has in OTHER.gguf", ValueKind::file),
               arguments.like);
   command.add(
       type_flag("--pure", "", "Use the mix's main type for every tensor that may be quantised", ValueKind::text),
       arguments.pure);
-  command.add(type_flag("--imatrix", "FILE", "Importance matrix of llama-imatrix, GGUF or .dat", ValueKind::file),
+  command.add(type_flag("--imatrix", "FILE", "Importance matrix from llama-imatrix, GGUF or .dat", ValueKind::file),
               arguments.importance);
   command.add_size(type_flag("--max-size", "SIZE",
                              "Choose the best types for a file of at most SIZE bytes; K, M and G are powers of 1000",
@@ -79,21 +79,22 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
                 ValueKind::size),
       arguments.gpu);
   command.add_memory(
-      type_flag("--context", "N", "With --gpu: tokens of context (default: as trained; 32K is 32768)", ValueKind::size),
+      type_flag("--context", "N", "With --gpu: context length in tokens (default: training context; 32K is 32768)",
+                ValueKind::size),
       arguments.context);
   command.add(
-      type_flag("--keep-exact", "", "Copy tensors that are already quantised to no more bits than the new type has",
+      type_flag("--keep-exact", "", "Copy tensors that are already quantised to no more bits than the target type",
                 ValueKind::text),
       arguments.keep_exact);
-  command.add(type_flag("--correct", "", "IQ3_S: place the values after a run of zeros correctly, which ggml does not",
-                        ValueKind::text),
-              arguments.correct);
+  command.add(
+      type_flag("--correct", "", "IQ3_S: encode values after a run of zeros correctly, unlike ggml", ValueKind::text),
+      arguments.correct);
 }
 
 void add_lora_flag(Command& command, std::vector<std::string>& adapters) {
   command.add({.names = "--lora",
                .value_name = "ADAPTER[=SCALE]",
-               .help = "Merge an adapter of PEFT or mlx-lm; may be repeated, and a scale of -1 takes one out again",
+               .help = "Merge a PEFT or mlx-lm adapter; may be repeated; a scale of -1 removes a merged one",
                .kind = ValueKind::directory},
               adapters);
 }
@@ -108,16 +109,15 @@ Result<std::vector<adapter::Wanted>> wanted_adapters(const std::vector<std::stri
 }
 
 Command quantize_command(QuantizeArguments& arguments) {
-  Command command("gguf-quantize", "Quantise a model: GGUF, MLX or Hugging Face in, GGUF of a smaller mix out");
+  Command command("gguf-quantize", "Quantise a GGUF, MLX or Hugging Face model to a smaller GGUF");
   requantize::QuantizeRequest& request = arguments.request;
   command.description(
-      "Blocks are those of ggml, byte for byte, and mixes those of llama-quantize, with and without an importance "
-      "matrix. "
-      "What has the wanted type already is copied. Every error is measured against what the source says. The output is "
-      "written to a temporary file, checked, and only then renamed.");
+      "Blocks are byte for byte those of ggml, and mixes those of llama-quantize, with and without an importance "
+      "matrix. Tensors already of the target type are copied. Errors are measured against the source's values. The "
+      "output is written to a temporary file, checked, and only then renamed.");
   command.add_path({.names = "MODEL",
                     .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, or - "
-                            "for a GGUF from a pipe",
+                            "for a GGUF on standard input",
                     .kind = ValueKind::file,
                     .file_patterns = {"*.gguf"}},
                    request.input);
@@ -130,10 +130,10 @@ Command quantize_command(QuantizeArguments& arguments) {
               request.output);
   add_type_flags(command, arguments.types);
   add_lora_flag(command, arguments.adapters);
-  command.add({.names = "--exact", .help = "Fail if any tensor changes"}, request.exact);
+  command.add({.names = "--exact", .help = "Fail if the values of any tensor change"}, request.exact);
   command.add({.names = "--threads",
                .value_name = "N",
-               .help = "Threads (default: one for each core)",
+               .help = "Number of threads (default: one per core)",
                .kind = ValueKind::number},
               arguments.threads);
   command.add({.names = "--follow-links", .help = "Accept symbolic links that lead out of the directory"},
@@ -149,10 +149,10 @@ Command quantize_command(QuantizeArguments& arguments) {
   command.example("gguf-quantize model.gguf -o m.gguf", "Q4_K_M");
   command.example("gguf-quantize model -o m.gguf --type IQ4_XS", "From a directory");
   command.example("gguf-quantize model.gguf -o m.gguf --type Q5_K_M --tensor 'token_embd.weight=Q8_0'",
-                  "One tensor better than the mix has it");
+                  "Keep one tensor at higher precision");
   command.example("gguf-quantize model.gguf --lora my-lora -o merged.gguf",
-                  "Merge an adapter, in the model's own types");
-  command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best that fits");
+                  "Merge an adapter, keeping the model's types");
+  command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best quality that fits");
   command.add_remote_flags();
   command.daily({"--output", "--type", "--tensor", "--imatrix", "--max-size", "--dry-run", "--force"});
   return command;

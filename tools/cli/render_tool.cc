@@ -21,26 +21,24 @@ Flag render_flag(std::string_view name, std::string_view value_name, std::string
 }  // namespace
 
 void add_render_flags(Command& command, RenderArguments& arguments) {
+  command.add(render_flag("--render", "FILE",
+                          "Render the chat template with the messages in FILE (JSON: a list, or an object with "
+                          "messages, tools and further variables); - reads standard input",
+                          ValueKind::file),
+              arguments.messages);
   command.add(
-      render_flag(
-          "--render", "FILE",
-          "Print the prompt that the chat template makes of the messages in FILE (JSON: a list, or an object with "
-          "messages, tools and further variables); - reads standard input",
-          ValueKind::file),
-      arguments.messages);
-  command.add(render_flag("--render-example", {}, "The same with a conversation of three messages", ValueKind::text),
-              arguments.example);
-  command.add(
-      render_flag("--template", "NAME", "With --render: one of several templates, by its name", ValueKind::text),
-      arguments.name);
+      render_flag("--render-example", {}, "Render the chat template with three example messages", ValueKind::text),
+      arguments.example);
+  command.add(render_flag("--template", "NAME", "With --render: use the template called NAME", ValueKind::text),
+              arguments.name);
   command.add(
       render_flag("--tools", "FILE", "With --render: the tools that the model may call (JSON)", ValueKind::file),
       arguments.tools);
   command.add(
-      render_flag("--set", "NAME=VALUE", "With --render: a variable of the template, JSON or text", ValueKind::text),
+      render_flag("--set", "NAME=VALUE", "With --render: set a template variable to JSON or text", ValueKind::text),
       arguments.variables);
   command.add(
-      render_flag("--no-generation-prompt", {}, "With --render: do not ask for the next answer", ValueKind::text),
+      render_flag("--no-generation-prompt", {}, "With --render: leave out the generation prompt", ValueKind::text),
       arguments.no_generation_prompt);
 }
 
@@ -51,7 +49,7 @@ Status check_render_arguments(const RenderArguments& arguments, const std::vecto
                                   : !arguments.variables.empty()   ? "--set"
                                   : arguments.no_generation_prompt ? "--no-generation-prompt"
                                                                    : "";
-    if (!flag.empty()) return usage_error(std::string(flag) + " goes with --render or --render-example");
+    if (!flag.empty()) return usage_error(std::string(flag) + " needs --render or --render-example");
     return {};
   }
   if (arguments.messages && arguments.example) {
@@ -63,10 +61,11 @@ Status check_render_arguments(const RenderArguments& arguments, const std::vecto
       return usage_error(fmt::format("--set needs NAME=VALUE, not '{}'", variable));
     }
   }
-  if (paths.size() > 1) return usage_error("--render is about one model");
+  if (paths.size() > 1) return usage_error("--render takes one model");
   const auto readers = std::count(paths.begin(), paths.end(), "-") + (arguments.messages == "-" ? 1 : 0) +
                        (arguments.tools == "-" ? 1 : 0);
-  if (readers > 1) return usage_error("standard input can be read once: as the model, --render or --tools");
+  if (readers > 1)
+    return usage_error("standard input can be read only once: as the model, for --render or for --tools");
   return {};
 }
 

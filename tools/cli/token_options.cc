@@ -36,7 +36,7 @@ Result<std::vector<u32>> ids_of(std::string_view list) {
     u32 id = 0;
     const auto [end, error] = std::from_chars(one.data(), one.data() + one.size(), id);
     if (error != std::errc() || end != one.data() + one.size()) {
-      return usage_error(fmt::format("--detokenize: '{}' is not an id; ids are numbers with commas between them", one));
+      return usage_error(fmt::format("--detokenize: '{}' is not a token id; give numbers separated by commas", one));
     }
     ids.push_back(id);
     list.remove_prefix(one.size());
@@ -47,36 +47,33 @@ Result<std::vector<u32>> ids_of(std::string_view list) {
 }  // namespace
 
 void add_token_flags(Command& command, DumpArguments& arguments) {
-  command.add(
-      token_flag("--tokens", "WHAT",
-                 "List tokens: special, all, an id, a pattern of texts, or text:TEXT for a text that looks like "
-                 "one of these; may be repeated"),
-      arguments.tokens);
-  command.add(
-      token_flag("--tokenize", "TEXT",
-                 "The tokens that llama.cpp makes of a text, an id and its piece on each line; @FILE or - reads "
-                 "the text; with --render, - is the prompt"),
-      arguments.tokenize);
-  command.add(token_flag("--add-special", "", "With --tokenize: also the tokens that begin and end a text"),
+  command.add(token_flag("--tokens", "WHAT",
+                         "List tokens: special, all, an id, a glob over texts, or text:TEXT for exactly this text "
+                         "(text:510); may be repeated"),
+              arguments.tokens);
+  command.add(token_flag("--tokenize", "TEXT",
+                         "Tokenise text as llama.cpp does, one id and piece per line; @FILE or - reads the text; with "
+                         "--render, - is the prompt"),
+              arguments.tokenize);
+  command.add(token_flag("--add-special", "", "With --tokenize: add the tokens that begin and end a text"),
               arguments.add_special);
   command.add(
       token_flag("--parse-special", "", "With --tokenize: recognise special tokens such as <|eot_id|> in the text"),
       arguments.parse_special);
-  command.add(token_flag("--detokenize", "IDS", "The text of tokens: ids with commas between them"),
+  command.add(token_flag("--detokenize", "IDS", "Print the text of tokens, given as ids separated by commas"),
               arguments.detokenize);
 }
 
 Result<std::optional<TokenRequest>> token_request(const DumpArguments& arguments) {
   if ((arguments.add_special || arguments.parse_special) && !arguments.tokenize) {
-    return usage_error(
-        fmt::format("{} goes with --tokenize", arguments.add_special ? "--add-special" : "--parse-special"));
+    return usage_error(fmt::format("{} needs --tokenize", arguments.add_special ? "--add-special" : "--parse-special"));
   }
   TokenRequest request;
   request.list = arguments.tokens;
   request.encode = {arguments.add_special, arguments.parse_special, false};
   if (arguments.tokenize && arguments.render.is_asked_for()) {
     if (*arguments.tokenize != "-") {
-      return usage_error("with --render, --tokenize takes the prompt, which is written as --tokenize -");
+      return usage_error("with --render, only the prompt can be tokenised: --tokenize -");
     }
     request.encode.parse_special = request.encode.is_prompt = true;
     request.text.emplace();
