@@ -21,7 +21,7 @@ constexpr std::string_view head =
     "`verify` checks types and ranges by this table (`gguf-key-type`, `gguf-key-range`), `gguf-dump -v` shows what "
     "the\n"
     "keys of a file mean, and `gguf-edit --set KEY=VALUE` takes the type of a new key from it. A type with `[]` is an\n"
-    "array. *Read by* are the architectures whose loader looks at the key, those in bold refuse a file without it.\n"
+    "array. *Read by* lists the architectures whose loader reads the key; those in bold refuse a file without it.\n"
     "Written by `generate --keys` from `lib/arch/key_rows_*.cc`.\n";
 
 std::string name_of(const arch::KeyFacts& facts) {
