@@ -5,10 +5,10 @@ function diffPage(page, diff) {
   const changed = diff.tensors.changed.filter((one) => !one.equal_values);
   section('summary', 'Models', null, facts([
     ['A', diff.a], ['B', diff.b], ['equal', diff.equal ? 'yes' : 'no'],
-    ['values', diff.values_compared ? 'compared' : 'not compared: model-diff --data'],
+    ['values', diff.values_compared ? 'compared' : 'not compared (model-diff --data compares them)'],
     ['keys', changes(diff.keys)], ['tokenizer', changes(diff.tokenizer)],
     ['tensors', [[diff.tensors.added.length, 'added'], [diff.tensors.removed.length, 'removed'], [diff.tensors.reshaped.length, 'reshaped'],
-      [diff.tensors.retyped.length, 'of another type'], [changed.length, 'with other values']].filter(([n]) => n > 0).map(([n, what]) => `${thousands(n)} ${what}`).join(', ') || 'no difference'],
+      [diff.tensors.retyped.length, 'of a different type'], [changed.length, 'with different values']].filter(([n]) => n > 0).map(([n, what]) => `${thousands(n)} ${what}`).join(', ') || 'no difference'],
   ]), sides('facts', diff.identity, 'fact'), diff.remarks.length ? el('ul', null, diff.remarks.map((remark) => el('li', null, remark))) : null);
   errorSections(page, diff, changed);
   typesOfDiff(page, diff);
@@ -61,11 +61,11 @@ function errorSections(page, diff, changed) {
   const worst = [...changed].sort((a, b) => worth(b.rms) - worth(a.rms));
   const greatest = Math.max(...changed.map((one) => worth(one.rms)).filter(Number.isFinite), 1e-30);
   section('error', 'Error', counted(changed.length, 'tensor'),
-    el('p', { class: 'note' }, 'The root of the mean square of B − A, relative to A.'),
+    el('p', { class: 'note' }, 'Root mean square of B − A, relative to A.'),
     total('by-layer', 'By layer', diff.tensors.by_layer), total('by-role', 'By role', diff.tensors.by_role),
-    grid ? [el('h3', null, 'Layer by layer, role by role'), el('p', { class: 'note' }, '= equal in every value; the stronger the colour, the larger the error.'),
+    grid ? [el('h3', null, 'Layer by layer, role by role'), el('p', { class: 'note' }, '= means equal in every value; a stronger colour means a larger error.'),
       grids(grid, (text) => heat(text, greatest), 'errors')] : null,
-    worst.length ? [el('h3', null, 'Every tensor with other values'), pagedTable({ id: 'errors', caption: 'errors of tensors', rows: worst, find: (row) => plain(row.name), columns: [
+    worst.length ? [el('h3', null, 'Tensors with different values'), pagedTable({ id: 'errors', caption: 'errors of tensors', rows: worst, find: (row) => plain(row.name), columns: [
       { title: 'tensor', cell: (row) => breakable(row.name), by: (row) => plain(row.name) },
       { title: 'RMS error', number: true, cell: (row) => (row.problem ? row.problem : percent(row.rms)), by: (row) => worth(row.rms) },
       { title: 'largest error', number: true, cell: (row) => short(row.max_abs, 3), by: (row) => worth(row.max_abs) },
@@ -107,5 +107,5 @@ function tensorChanges(tensors) {
   if (added.length + removed.length + reshaped.length === 0) return;
   section('tensors', 'Tensors', counted(added.length + removed.length + reshaped.length, 'difference'),
     names('Only in A', removed), names('Only in B', added),
-    reshaped.length ? [el('h3', null, 'Of another shape'), sides('shapes', reshaped, 'name')] : null);
+    reshaped.length ? [el('h3', null, 'Of a different shape'), sides('shapes', reshaped, 'name')] : null);
 }

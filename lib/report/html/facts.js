@@ -41,7 +41,7 @@ function remarksSection(remarks) {
     columns: [
       { title: 'severity', cell: (remark) => el('strong', { class: `severity ${plain(remark.severity)}` }, remark.severity) },
       { title: 'place', cell: (remark) => el('code', null, remark.where) },
-      { title: 'what was found', cell: (remark) => remark.message },
+      { title: 'message', cell: (remark) => remark.message },
       { title: 'code', cell: (remark) => el('code', { class: 'note' }, remark.code) },
     ],
   }));
@@ -75,7 +75,7 @@ function typesSection(groups) {
     { title: 'share', number: true, cell: (group) => share(group.bytes, total) },
     { title: '', cell: (group) => bar([[group.bytes, group.look]], total, share(group.bytes, total)) },
   ];
-  section('types', 'What fills the file', counted(groups.length, 'type'),
+  section('types', 'Size by type', counted(groups.length, 'type'),
     total > 0 ? treemap(groups.filter((group) => group.bytes > 0), total) : null,
     scrolling('types', table('types', columns, groups)));
 }

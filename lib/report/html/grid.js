@@ -12,9 +12,9 @@ function grids({ stacks, others }, look, what) {
   if (others.length > 0) {
     const columns = [{ title: 'tensor', cell: (row) => breakable(row.name) },
       { title: what, cell: (row) => el('span', { class: `cell ${look(row.type)}` }, row.type) }];
-    parts.push(el('h3', null, stacks.length > 0 ? 'Outside of layers' : 'Tensors'),
-      others.length <= 40 ? scrolling(`${what} outside of layers`, table(`${what} outside of layers`, columns, others))
-        : pagedTable({ id: `grid-${what}`, caption: `${what} outside of layers`, columns, rows: others, find: (row) => plain(row.name) }));
+    parts.push(el('h3', null, stacks.length > 0 ? 'Outside the layers' : 'Tensors'),
+      others.length <= 40 ? scrolling(`${what} outside the layers`, table(`${what} outside the layers`, columns, others))
+        : pagedTable({ id: `grid-${what}`, caption: `${what} outside the layers`, columns, rows: others, find: (row) => plain(row.name) }));
   }
   return parts;
 }

@@ -10,7 +10,7 @@ function memorySection(fit) {
   }));
   if (rows.length === 0) {
     const weights = fit.contexts[0]?.weights;
-    section('memory', 'Memory', null, el('p', null, `The architecture is not known: weights ${weights ? size(weights.gpu_bytes + weights.host_bytes) : '?'}, cache and compute buffers are not known.`));
+    section('memory', 'Memory', null, el('p', null, `The architecture is not known: weights ${weights ? size(weights.gpu_bytes + weights.host_bytes) : '?'}, cache and compute buffers unknown.`));
     return;
   }
   const { options } = fit;
@@ -41,7 +41,7 @@ function memorySection(fit) {
 function fits(one) {
   if (one.fits === null) return '?';
   if (one.fits) return el('strong', { class: 'severity ok' }, 'yes');
-  return [el('strong', { class: 'severity error' }, 'no'), one.ngl === null ? null : ` (${one.ngl} layers do)`];
+  return [el('strong', { class: 'severity error' }, 'no'), one.ngl === null ? null : ` (${one.ngl} layers fit)`];
 }
 
 function alternatives(rows) {
@@ -49,10 +49,10 @@ function alternatives(rows) {
   if (list.length === 0) return null;
   const columns = [
     { title: 'context', cell: (row) => thousands(row.context) },
-    { title: 'what fits', cell: (row) => row.other.costs },
+    { title: 'alternative', cell: (row) => row.other.costs },
     { title: 'options', cell: (row) => el('code', null, row.other.options) },
     { title: 'on the GPU', number: true, cell: (row) => size(row.other.gpu_bytes) },
     { title: 'on the host', number: true, cell: (row) => size(row.other.host_bytes) },
   ];
-  return [el('h3', null, 'What would fit'), scrolling('what would fit', table('what would fit', columns, list))];
+  return [el('h3', null, 'Alternatives that fit'), scrolling('alternatives that fit', table('alternatives that fit', columns, list))];
 }

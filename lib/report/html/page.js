@@ -36,7 +36,7 @@ if (reports['model-diff']) {
 } else {
   modelPage(reports);
 }
-document.getElementById('bottom').append(`Made by ${plain(reports.page.program)} ${plain(reports.page.version)} of modelutils. The data of this page is JSON in it.`);
+document.getElementById('bottom').append(`Made with ${plain(reports.page.program)} ${plain(reports.page.version)} (modelutils). This page contains its data as JSON.`);
 
 // In a srcdoc frame, as in a notebook, the base address is the surrounding page's, so a plain fragment link would leave
 // the frame.

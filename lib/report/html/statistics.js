@@ -63,6 +63,6 @@ function worstLayers(rows, places) {
     { title: 'dead rows', number: true, cell: (layer) => bad(layer.dead) },
   ];
   return [el('h3', null, 'The worst layers'),
-    el('p', { class: 'note' }, 'Layers with values that are not finite come first, then those whose largest value is most standard deviations away from 0: the more, the more a quantisation loses.'),
+    el('p', { class: 'note' }, 'Layers with non-finite values come first, then those whose largest value is the most standard deviations away from 0: the farther, the more a quantisation loses.'),
     scrolling('the worst layers', table('the worst layers', columns, worst)), el('h3', null, 'Every tensor')];
 }

@@ -9,7 +9,7 @@ function templateSection(templates, listing) {
     const lines = textOf(text).split('\n').length;
     return [
       templates.length > 1 ? el('h3', null, el('code', null, template.name)) : null,
-      el('h4', null, 'A conversation, as the model reads it'),
+      el('h4', null, 'An example conversation, rendered'),
       template.error === undefined ? el('pre', { class: 'prompt', tabindex: 0, 'aria-label': 'rendered example' }, visible(template.prompt, true))
         : el('p', null, el('strong', { class: 'severity error' }, 'error'), ' ', template.error),
       el('details', { class: 'long' }, el('summary', null, `The template (${counted(lines, 'line')})`),

@@ -47,7 +47,7 @@ function treemap(groups, total) {
   const detail = el('p', { class: 'status', role: 'status' });
   const figure = svg('svg', { class: 'treemap', 'aria-hidden': 'true' });
   const count = groups.reduce((sum, group) => sum + group.tensors.length, 0);
-  const hint = 'Arrow keys walk from the largest tensor to the smallest; the table of tensors has the same numbers.';
+  const hint = 'Arrow keys move from the largest tensor to the smallest; the table of tensors shows the same numbers.';
   const box = el('div', { class: 'figure', tabindex: 0, role: 'group',
     'aria-label': `Treemap of ${counted(count, 'tensor')} by size and type: ${groups.map((g) => `${plain(g.name)} ${share(g.bytes, total)}`).join(', ')}. ${hint}` }, figure);
   let order = [];
