@@ -88,11 +88,11 @@ Status resolve_expert_parameters(Adapter& adapter, const arch::Names& names, con
       return input_error("adapter-pair", std::move(message), at_tensor(module.name), {}, adapter.path);
     };
     if (experts == 0 || module.rank() % experts != 0) {
-      return refuse(fmt::format("has {} rows of factors for {} experts", module.rank(), experts));
+      return refuse(fmt::format("has {} factor rows, which is not a multiple of {} experts", module.rank(), experts));
     }
     const Fit fit = fit_of(module, parameters, adapter.last_axis_is_in);
     if (fit.parameter == nullptr || fit.is_unclear) {
-      return refuse(fmt::format("is a product of {} × {}, which fits {} of the experts", module.a.columns,
+      return refuse(fmt::format("is a product of {} × {}, which matches {} of the experts", module.a.columns,
                                 module.b.rows, fit.is_unclear ? "parameters in more than one way" : "no parameter"));
     }
     const u64 rank = module.rank() / experts;
@@ -100,7 +100,7 @@ Status resolve_expert_parameters(Adapter& adapter, const arch::Names& names, con
     if (!scaling) return tl::make_unexpected(in_file(std::move(scaling.error()), adapter.path));
     if (scaling->rank != static_cast<double>(rank)) {
       return input_error("adapter-config",
-                         fmt::format("says rank {} for '{}.{}', whose factors have {}", scaling->rank, name,
+                         fmt::format("gives rank {} for '{}.{}', whose factors have rank {}", scaling->rank, name,
                                      fit.parameter->name, rank),
                          at_key("r"), {}, adapter.path);
     }

@@ -307,7 +307,8 @@ Status TensorMerge::measure_rows(std::size_t number, std::vector<Loaded>& all) c
       if (found != 0 && found != module.a.columns) {
         return input_error(
             "adapter-pair",
-            fmt::format("is of DoRA, and {} has only a part of its rows, whose lengths it needs", step.pair->name),
+            fmt::format("is a DoRA module, which needs the lengths of all its rows, but {} has only some of them",
+                        step.pair->name),
             at_tensor(module.name), {}, adapter.path);
       }
       factors.push_back(lengths[row] / std::sqrt(squares[*magnitude][row]));

@@ -101,11 +101,10 @@ class Mapper {
   Status check_tied(std::string_view name, const arch::Tensor& row) const {
     const bool is_embedding = row.name == "token_embd" || row.name == "@token_embd";
     if (!is_embedding || !base_.is_tied || adapter_.ties_head) return {};
-    return fail(
-        name, "adapter-tied",
-        "changes the embedding of a model whose output head is tied to it: PEFT leaves the head as it was, and a "
-        "tied model has no tensor for that; with \"ensure_weight_tying\": true in adapter_config.json the head "
-        "changes, too");
+    return fail(name, "adapter-tied",
+                "changes the embedding of a model with a tied output head: PEFT would leave the head unchanged, but a "
+                "tied model has no separate tensor for it; with \"ensure_weight_tying\": true in adapter_config.json "
+                "the head changes, too");
   }
 
   tl::unexpected<Error> fail(std::string_view module, std::string code, std::string message) const {
@@ -136,7 +135,7 @@ class Mapper {
 
   tl::unexpected<Error> no_target(std::string_view name) const {
     return fail(name, "adapter-target",
-                fmt::format("names nothing that the base has, a {} of {} layers", base_.family->name,
+                fmt::format("does not exist in the base, a {} with {} layers", base_.family->name,
                             sizes_.get(arch::symbol::layers)));
   }
 
@@ -154,13 +153,14 @@ class Mapper {
       MU_TRY(check_tied(module.name, *place.row));
       const std::string_view lost = arch::pair_is_lost(*base_.family, place.row->name, base_.is_tied);
       if (!for_merging_ && !lost.empty()) {
-        return fail(module.name, "adapter-merge",
-                    fmt::format("would be a pair on {}, which {}; merge the adapter (mlx2gguf BASE --lora ADAPTER)",
-                                expected.name, lost));
+        return fail(
+            module.name, "adapter-merge",
+            fmt::format("would become a LoRA pair on {}, which {}; merge the adapter (mlx2gguf BASE --lora ADAPTER)",
+                        expected.name, lost));
       }
       if (place.use.by_element && !place.use.is_product && !for_merging_) {
         return fail(module.name, "adapter-merge",
-                    fmt::format("{} has its elements in another order; merge the adapter", expected.name));
+                    fmt::format("{} stores its elements in another order; merge the adapter", expected.name));
       }
       if (expected.ne.size() < 2 && !source.is_row()) {
         return fail(module.name, "adapter-pair", fmt::format("{} is not a matrix", expected.name));
@@ -184,7 +184,7 @@ class Mapper {
     for (Place& place : found) {
       MU_TRY(check_tied(extra.name, *place.row));
       if (place.use.by_element) {
-        return fail(extra.name, "adapter-pair", "replaces a tensor whose elements are in another order in a GGUF");
+        return fail(extra.name, "adapter-pair", "replaces a tensor that a GGUF stores in another order of elements");
       }
       saved.push_back({number, expected_[place.expected].name, std::move(place.use)});
     }
@@ -211,9 +211,9 @@ class Mapper {
     // In a GGUF, a gate of one row is a vector; a pair can be added to it as to a matrix.
     const bool is_vector = expected.ne.size() == 1 && !(source.is_pair && source.is_row());
     if (!is_vector && part.operation != arch::Operation::none) {
-      return fail(source.name, "adapter-pair",
-                  fmt::format("{} is computed from it by a setting of the model, so nothing can be added to it",
-                              expected.name));
+      return fail(
+          source.name, "adapter-pair",
+          fmt::format("{} is computed from it with a model setting, so an adapter cannot be added", expected.name));
     }
     const auto wrong = [&] {
       return fail(source.name, "adapter-pair",

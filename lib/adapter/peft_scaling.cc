@@ -14,14 +14,13 @@ Result<double> PeftScaling::value(std::string_view field, const Patterns& patter
   if (patterns.empty()) return otherwise;
   // Python's character classes are Unicode; ours are ASCII. Module names are Python identifiers, nearly always ASCII.
   if (!std::ranges::all_of(module, [](char c) { return c >= ' ' && c < 127; })) {
-    return input_error("adapter-config",
-                       fmt::format("cannot be applied to '{}', which is not of printable ASCII", module),
+    return input_error("adapter-config", fmt::format("cannot be applied to '{}', which is not printable ASCII", module),
                        at_key(field));
   }
   for (const auto& [pattern, found] : patterns) {
     if (pattern.names(module, steps_)) return found;
     if (steps_ == 0) {
-      return input_error("adapter-config", "has too many or too long keys to be tried on all modules", at_key(field));
+      return input_error("adapter-config", "has too many or too long keys to match against all modules", at_key(field));
     }
   }
   return otherwise;

@@ -102,7 +102,7 @@ std::optional<bool> is_at_least_0_19_1(std::string_view version) {
 }
 
 tl::unexpected<Error> no_config(const std::string& directory) {
-  return input_error("adapter-config", "there is no adapter_config.json, so it is no adapter", {}, {}, directory);
+  return input_error("adapter-config", "has no adapter_config.json, so it is not an adapter", {}, {}, directory);
 }
 
 class Reader {
@@ -120,7 +120,7 @@ class Reader {
     for (const auto& [module, found] : found_) MU_TRY(add_module(module, found));
     MU_TRY(check_magnitudes());
     if (adapter_.modules.empty() && adapter_.extras.empty()) {
-      return fail("adapter-tensor", "has no tensors that an adapter has", {});
+      return fail("adapter-tensor", "has no adapter tensors", {});
     }
     return std::move(adapter_);
   }
@@ -136,7 +136,7 @@ class Reader {
   }
 
   Status take_weights(const safetensors::ShardSet& set) {
-    if (set.files.size() != 1) return fail("adapter-tensor", "has more than one file of weights", {});
+    if (set.files.size() != 1) return fail("adapter-tensor", "has more than one weights file", {});
     const safetensors::ShardFile& file = set.files.front();
     adapter_.origin = file.base_name == "adapters.safetensors" ? Origin::mlx_lm : Origin::peft;
     adapter_.weights = file.path;
@@ -146,8 +146,8 @@ class Reader {
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, adapter_.weights));
     for (const safetensors::Tensor& tensor : document().tensors) {
       if (document().holds(tensor)) continue;
-      return input_error("st-offsets", "does not lie inside the file, which is cut off or broken",
-                         at_tensor(tensor.name), {}, adapter_.weights);
+      return input_error("st-offsets", "lies outside the file, which is cut off or broken", at_tensor(tensor.name), {},
+                         adapter_.weights);
     }
     return {};
   }
@@ -162,24 +162,25 @@ class Reader {
     const std::string method(json::string_member(root, "peft_type").value_or(""));
     if (method != "LORA") {
       return input_error("adapter-method",
-                         method.empty() ? "is missing: only LoRA adapters are understood"
-                                        : fmt::format("is {}, but only LORA is understood", method),
+                         method.empty() ? "is missing: only LoRA adapters are supported"
+                                        : fmt::format("is {}, but only LORA is supported", method),
                          at_key("peft_type"), {}, folder_.file(config_name));
     }
     for (const std::string_view field : {"layer_replication", "arrow_config", "corda_config", "eva_config"}) {
       const bool is_of_training = field.starts_with("corda") || field.starts_with("eva");
       if (const auto value = json::member(root, field); value && !value->is_null() && !is_of_training) {
-        return input_error("adapter-method", "changes the model in a way that no merged or GGUF adapter has",
+        return input_error("adapter-method",
+                           "changes the model in a way that neither merging nor a GGUF adapter can express",
                            at_key(field), {}, folder_.file(config_name));
       }
     }
     if (json::bool_member(root, "use_qalora").value_or(false)) {
-      return input_error("adapter-method", "QA-LoRA is not understood", at_key("use_qalora"), {},
+      return input_error("adapter-method", "QA-LoRA is not supported", at_key("use_qalora"), {},
                          folder_.file(config_name));
     }
     if (json::bool_member(root, "lora_bias").value_or(false)) {
-      return input_error("adapter-method", "adapters with biases of their own are not understood", at_key("lora_bias"),
-                         {}, folder_.file(config_name));
+      return input_error("adapter-method", "adapters with their own biases are not supported", at_key("lora_bias"), {},
+                         folder_.file(config_name));
     }
     adapter_.last_axis_is_in = is_at_least_0_19_1(json::string_member(root, "peft_version").value_or(""));
     is_dora_ = json::bool_member(root, "use_dora").value_or(false);
@@ -195,7 +196,8 @@ class Reader {
     if (const auto tokens = json::array_member(root, "alora_invocation_tokens")) {
       for (const json::Element token : *tokens) {
         u64 id = 0;
-        if (!token.get(id) || id > ~u32{0}) return fail_config("alora_invocation_tokens", "has what is not a token id");
+        if (!token.get(id) || id > ~u32{0})
+          return fail_config("alora_invocation_tokens", "has an element that is not a token id");
         adapter_.invocation_tokens.push_back(static_cast<u32>(id));
       }
     }
@@ -205,7 +207,7 @@ class Reader {
   Result<double> number(json::Element object, std::string_view field) const {
     const std::optional<double> value = json::number_member(object, field);
     if (value && std::isfinite(*value) && std::fabs(*value) < 1e30) return *value;
-    return fail_config(field, "is missing or not a number (NaN and infinity are none)");
+    return fail_config(field, "is missing or not a finite number");
   }
 
   Status read_pattern(json::Element root, std::string_view field, PeftScaling::Patterns& out) const {
@@ -218,10 +220,9 @@ class Reader {
       }
       std::optional<ModulePattern> pattern = ModulePattern::parse(member.key);
       if (!pattern) {
-        return fail_config(field,
-                           fmt::format("has the key '{}', which is no regular expression, or one with look-around, "
-                                       "back references or flags; write it without them",
-                                       member.key));
+        return fail_config(field, fmt::format("has the key '{}', which is not a regular expression, or uses "
+                                              "look-around, back references or flags; write it without them",
+                                              member.key));
       }
       out.emplace_back(std::move(*pattern), value);
     }
@@ -232,7 +233,8 @@ class Reader {
     adapter_.base_model = json::string_member(root, "model").value_or("");
     const std::string method(json::string_member(root, "fine_tune_type").value_or("lora"));
     if (method != "lora" && method != "dora") {
-      return input_error("adapter-method", fmt::format("is '{}', which has no pairs of factors", method),
+      return input_error("adapter-method",
+                         fmt::format("is '{}', which is not supported: only lora and dora are", method),
                          at_key("fine_tune_type"), {}, folder_.file(config_name));
     }
     is_dora_ = method == "dora";
@@ -251,7 +253,7 @@ class Reader {
       const Named named = is_peft() ? peft_name(tensor.name) : mlx_name(tensor.name);
       if (named.role == Role::other || !tensor.type || !may_be_factor(*tensor.type) ||
           type_info(*tensor.type).block_elements != 1) {
-        return fail("adapter-tensor", "is not a tensor that a LoRA adapter has, or of a type that it does not have",
+        return fail("adapter-tensor", "is not a tensor of a LoRA adapter, or has a type that adapters do not use",
                     at_tensor(tensor.name));
       }
       if (named.role == Role::magnitude || named.role == Role::saved) {
@@ -327,24 +329,24 @@ class Reader {
       if (extra.kind != Extra::Kind::magnitude) continue;
       if (!is_dora_) {
         return fail("adapter-config",
-                    fmt::format("is of DoRA, but adapter_config.json does not say so ({})",
+                    fmt::format("is a DoRA tensor, but adapter_config.json does not say DoRA ({})",
                                 is_peft() ? "use_dora is not true" : "fine_tune_type is not dora"),
                     at_tensor(extra.values.name));
       }
       if (!found_.contains(extra.name))
-        return fail("adapter-pair", "is of a module without a pair", at_tensor(extra.values.name));
+        return fail("adapter-pair", "belongs to a module without a pair of factors", at_tensor(extra.values.name));
       lengths.emplace(extra.name, &extra.values);
     }
     for (const Module& module : adapter_.modules) {
       if (!is_dora_) break;
       const auto found = lengths.find(module.name);
       if (found == lengths.end()) {
-        return fail("adapter-pair", "has no magnitudes (lengths of its rows), though the adapter is of DoRA",
+        return fail("adapter-pair", "has no magnitudes (row lengths), although this is a DoRA adapter",
                     at_tensor(module.name));
       }
       if (found->second->elements == module.b.rows * module.b.stack) continue;
       return fail("adapter-pair",
-                  fmt::format("has {} magnitudes of DoRA for {} rows", found->second->elements, module.b.rows),
+                  fmt::format("has {} DoRA magnitudes for {} rows", found->second->elements, module.b.rows),
                   at_tensor(module.name));
     }
     return {};
@@ -366,8 +368,8 @@ class Reader {
     const bool is_stack = module.name.find(".experts") != std::string::npos &&
                           (has_rank_patterns_ || (values->rank > 0 && std::fmod(stored, values->rank) == 0));
     if (!(values->rank > 0) || (stored != values->rank && !is_stack)) {
-      return fail_config(
-          "r", fmt::format("says rank {} for '{}', whose tensors have {}", values->rank, module.name, module.rank()));
+      return fail_config("r", fmt::format("gives rank {} for '{}', whose tensors have rank {}", values->rank,
+                                          module.name, module.rank()));
     }
     return values->scale;
   }

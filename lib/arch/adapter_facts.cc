@@ -6,7 +6,7 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr std::string_view ignored = "is ignored by llama.cpp";
+constexpr std::string_view ignored = "llama.cpp ignores";
 
 struct LostPairs {
   std::string_view architectures;  ///< general.architecture, several separated by '|'; empty for all
@@ -27,8 +27,8 @@ constexpr LostPairs table[] = {
     {"gpt2|starcoder", "position_embd", ignored},
     {"gemma3n|gemma4",
      "per_layer_model_proj|altup_proj|altup_unembd_proj|altup_router|altup_correct_coef|altup_predict_coef", ignored},
-    {"gemma3n|gemma4", "per_layer_token_embd", "is refused by llama.cpp"},
-    {"gemma4", "ffn_down_exps|ffn_gate_up_exps", "is applied by llama.cpp without the experts' scales"},
+    {"gemma3n|gemma4", "per_layer_token_embd", "llama.cpp refuses"},
+    {"gemma4", "ffn_down_exps|ffn_gate_up_exps", "llama.cpp applies without the experts' scales"},
 };
 
 // The tensors that llama.cpp multiplies in build_ffn().
@@ -38,7 +38,7 @@ constexpr std::string_view feed_forward = "ffn_up|ffn_gate|ffn_down|ffn_up_shexp
 
 std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied) {
   if (row.starts_with('@')) row.remove_prefix(1);
-  if (row == "token_embd" && is_tied) return "ends llama.cpp with a crash, since the embedding is the output head, too";
+  if (row == "token_embd" && is_tied) return "crashes llama.cpp, because the embedding is also the output head";
   const auto found = std::ranges::find_if(table, [&](const LostPairs& lost) {
     return (lost.architectures.empty() || has_name(lost.architectures, family.gguf)) && has_name(lost.rows, row);
   });
@@ -53,11 +53,11 @@ bool scaled_pair_aborts(std::string_view row, TensorType type) {
 std::string_view scaled_pair_is_lost(const Family& family, std::string_view row, TensorType type) {
   if (row.starts_with('@')) row.remove_prefix(1);
   if (scaled_pair_aborts(row, type)) {
-    return "ends llama.cpp with a crash, since the tensor is NVFP4 with a factor (.scale)";
+    return "crashes llama.cpp, because the tensor is NVFP4 with a factor (.scale)";
   }
   const bool is_late_output = row == "attn_output" && has_name("glm4|glm4moe|jais2", family.gguf);
   if (!is_late_output && !has_name(feed_forward, row)) return {};
-  return "llama.cpp multiplies by the factor of the weights (.scale), too";
+  return "llama.cpp also multiplies by the factor of the weights (.scale)";
 }
 
 std::optional<std::string> weight_of_scale(const Names& names, std::string_view tensor) {

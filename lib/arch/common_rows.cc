@@ -85,8 +85,8 @@ Status write_groups(KeyWriter& out, const Key& key) {
   // Hugging Face and MLX give experts of unselected groups a score of 0, llama.cpp minus infinity.
   if (key.symbol == "Gu" && out.size("U") >= kept) {
     out.warn("num_experts_per_tok",
-             fmt::format("is all that {} groups have: an expert whose score and correction are negative together "
-                         "loses to one of another group, but not in llama.cpp",
+             fmt::format("is not less than the experts in {} groups: one whose score plus correction is negative loses "
+                         "to an expert of another group, but not in llama.cpp",
                          used));
   }
   return out.count(key.name, out.size(key.symbol));

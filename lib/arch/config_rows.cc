@@ -53,7 +53,8 @@ Status read_llama3(ConfigWriter& out, std::vector<float> freqs) {
   if (is_whole && has_generator(out.family(), "llama3-half")) freqs.resize(freqs.size() / 2);
   const std::optional<Llama3Rope> found = is_whole ? find_llama3_rope(theta_of(out), freqs) : std::nullopt;
   if (!found) {
-    return input_error("config-rope", "are divisors that no llama3 scaling has, and config.json knows no other",
+    return input_error("config-rope",
+                       "are divisors that no llama3 scaling produces, and config.json supports no others",
                        "rope_freqs.weight");
   }
   set_type(out, "llama3");
@@ -119,7 +120,7 @@ Status read_key_scaling(ConfigWriter& out, void (*yarn)(ConfigWriter&, double)) 
     set_type(out, "linear");
     out.set("rope_scaling.factor", factor);
   } else if (type != "none" && type != "longrope") {
-    return out.refuse("rope.scaling.type", fmt::format("is '{}', which config.json cannot say", type));
+    return out.refuse("rope.scaling.type", fmt::format("is '{}', which config.json cannot express", type));
   }
   return {};
 }

@@ -152,7 +152,7 @@ class Reader {
 
 std::string_view absence(const Family& family, std::string_view name) {
   return has_name(family.loads_without, name)
-             ? "is missing: llama.cpp loads the file, but cannot compute what the model does"
+             ? "is missing: llama.cpp loads the file, but cannot compute what the model should"
              : "is missing, but llama.cpp requires it";
 }
 

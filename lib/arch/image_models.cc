@@ -63,11 +63,10 @@ std::string_view image_model_of(const gguf::SplitSet& set) {
 Status refuse_image_model(const gguf::SplitSet& set) {
   const std::string_view name = image_model_of(set);
   if (name.empty()) return {};
-  return input_error("convert-image-model",
-                     fmt::format("'{}' is an image or video model (ComfyUI's), not a language model: these are not "
-                                 "supported yet",
-                                 name),
-                     at_key("general.architecture"), {}, set.files.front().path);
+  return input_error(
+      "convert-image-model",
+      fmt::format("'{}' is an image or video model (ComfyUI's), not a language model, and is not supported", name),
+      at_key("general.architecture"), {}, set.files.front().path);
 }
 
 }  // namespace modelutils::arch

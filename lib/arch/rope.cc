@@ -142,7 +142,7 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
   if (scaling->type == "llama3") return {};  // stored in rope_freqs.weight
   if (is_longrope(*scaling)) return write_longrope(out, *scaling);
   if (scaling->type.empty()) {
-    out.warn("rope_scaling", "has no type, without which no runtime applies it: it is left out");
+    out.warn("rope_scaling", "has no type, so no runtime applies it: left out");
   } else {
     out.warn("rope_scaling", fmt::format("is of type '{}', which a GGUF cannot express: it is left out, and the model "
                                          "is right only up to its original context",

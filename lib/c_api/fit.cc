@@ -42,7 +42,7 @@ Result<memory::FitRequest> c_api::fit_request_of(const mu_fit_request* given) {
     request.contexts.push_back(given->contexts[i]);
   }
   if (given->memory != 0 && (given->gpu != 0 || given->ram != 0)) {
-    return bad_argument("memory is one memory for CPU and GPU: it does not go with gpu or ram");
+    return bad_argument("memory is shared by CPU and GPU and cannot be combined with gpu or ram");
   }
   request.available.gpu = if_stated(given->gpu);
   request.available.ram = if_stated(given->ram);
@@ -58,7 +58,7 @@ Result<memory::FitRequest> c_api::fit_request_of(const mu_fit_request* given) {
   MU_TRY(set_cache_type(given->k_type, run.k_type));
   MU_TRY(set_cache_type(given->v_type, run.v_type));
   if (!run.flash_attention && type_info(run.v_type).block_elements > 1) {
-    return bad_argument("without flash attention llama.cpp takes no quantised V cache");
+    return bad_argument("without flash attention, llama.cpp does not accept a quantised V cache");
   }
   return request;
 }

@@ -99,7 +99,7 @@ mu_status mu_tensor_data(const mu_model* model, uint64_t index, const void** dat
     MU_ASSIGN(const Bytes file, mapped(*model, place.file));
     const CatalogFile& source = model->view.catalog().files[place.file];
     if (place.offset >= file.size() && fits(place.offset, place.bytes, source.source->size().value_or(0))) {
-      return input_error("io-map", "the tensor is not one run of bytes in the file; mu_tensor_read() puts it together",
+      return input_error("io-map", "the tensor is not contiguous in the file; use mu_tensor_read()",
                          at_tensor(tensor->name), {}, source.path);
     }
     if (!fits(place.offset, place.bytes, file.size())) {

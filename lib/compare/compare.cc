@@ -80,10 +80,10 @@ class Comparison {
   Status look() {
     for (const auto& model : {a_, b_}) {
       if (!model->importance) continue;
-      return input_error("diff-importance",
-                         "is an importance matrix of the format before GGUF; gguf-edit -o NAME.gguf makes it a GGUF "
-                         "file, which can be compared",
-                         {}, {}, model->path());
+      return input_error(
+          "diff-importance",
+          "is an importance matrix in the older .dat format; convert it to GGUF first (gguf-edit -o NAME.gguf)", {}, {},
+          model->path());
     }
     ComparisonView view;
     view.naming = naming_for(*a_, *b_);
@@ -110,8 +110,8 @@ class Comparison {
     if (!is_adapter(*a_) || !is_adapter(*b_)) return;
     if (kind_of(*a_) != kind_of(*b_)) {
       diff_.remarks.push_back(
-          "an adapter in GGUF and one in a directory have other names; mlx2gguf or gguf2mlx with --base makes of one "
-          "what the other is");
+          "a GGUF adapter and an adapter directory name their tensors differently; convert one of them first (mlx2gguf "
+          "or gguf2mlx with --base)");
       return;
     }
     ComparedModel a = diff_.a;
@@ -119,7 +119,7 @@ class Comparison {
     Status taken = take_products(*a_, a);
     if (taken) taken = take_products(*b_, b);
     if (!taken) {
-      diff_.remarks.push_back("factors are compared, not what they add: " + placed_message(taken.error()));
+      diff_.remarks.push_back("factors are compared, not their products: " + placed_message(taken.error()));
       return;
     }
     diff_.a = std::move(a);
@@ -272,8 +272,8 @@ std::optional<Finding> ModelDiff::values_left_out() const {
   if (values_compared || !tensors.are_alike() || tensors.same_shape.empty()) return std::nullopt;
   FindingLog log;
   log.note(Scope::data, "diff-values",
-           fmt::format("{}the values of {} were not compared: --data", equal() ? "headers are equal; " : "",
-                       counted(tensors.same_shape.size(), "tensor")));
+           fmt::format("{}the values of {} were not compared; --data compares them",
+                       equal() ? "headers are equal; " : "", counted(tensors.same_shape.size(), "tensor")));
   return log[0];
 }
 

@@ -124,7 +124,7 @@ class Products {
     const u64 elements = shape.elements().value_or(most_elements);
     elements_ = checked_add(elements_, elements).value_or(most_elements);
     if (shape.factors().value_or(most_factors + 1) > most_factors) {
-      tensor.problem = "the factors are too large to be held";
+      tensor.problem = "the factors are too large to be kept in memory";
       return;
     }
     if (elements_ >= most_elements) {

@@ -77,7 +77,7 @@ class BumpLook {
     } else if (document().complete()) {
       side_.broken.push_back({.code = "bump-size",
                               .message = fmt::format("the file has {} bytes, which does not match its header and dtype "
-                                                     "codes: where its tensors are is unknown",
+                                                     "codes: the places of its tensors are unknown",
                                                      document().file_size)});
     }
     set_side_facts();

@@ -102,7 +102,7 @@ class DirectoryLook {
       side_.tensors.push_back(std::move(tensor));
     }
     if (const std::size_t count = opened.hf->left_out.size(); count > 0) {
-      side_.remarks.push_back(fmt::format("not compared, as a GGUF has no place for them: {} {}, the first is {}",
+      side_.remarks.push_back(fmt::format("not compared, because a GGUF cannot hold them: {} {}, the first is {}",
                                           count, count == 1 ? "tensor" : "tensors", opened.hf->left_out.front().name));
     }
     return true;

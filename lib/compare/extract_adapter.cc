@@ -91,7 +91,7 @@ class Extractor {
       if (!differs) {
         report_.unchanged += is_matrix ? 1 : 0;
       } else if (!is_matrix) {
-        left_out(tensor.name, "differs, but is not the matrix of a module: an adapter has no place for it");
+        left_out(tensor.name, "differs, but is not a module's matrix: an adapter cannot hold it");
       } else {
         Change& change = changes_.emplace_back();
         change.base = &tensor;
@@ -109,7 +109,7 @@ class Extractor {
       }
     }
     if (!changes_.empty()) return {};
-    return input_error(std::string(code), "has no matrix that differs from the base's", {}, {}, options_.finetune);
+    return input_error(std::string(code), "no matrix differs from the base's", {}, {}, options_.finetune);
   }
 
   // Elements of both, some at a time, until `take` says that it has enough.
@@ -171,7 +171,7 @@ class Extractor {
                        return is_finite;
                      }));
     if (!is_finite) {
-      return input_error(std::string(code), "has values that are not finite, or differences that are not",
+      return input_error(std::string(code), "has values or differences that are not finite",
                          at_tensor(change.base->name), {}, options_.finetune);
     }
     return low_rank(difference, change.module.out, change.module.in, options_.rank);
@@ -239,8 +239,8 @@ Result<ExtractReport> extract_adapter(const ExtractOptions& options, Progress& p
   for (const auto& [view, path] : {std::pair(&base, &options.base), std::pair(&finetune, &options.finetune)}) {
     if (view->safetensors() != nullptr) continue;
     return input_error(std::string(code),
-                       "is a GGUF, whose tensors have other names and rows than PEFT's; give the directory, or make "
-                       "one of it (gguf2mlx --dequantize f32)",
+                       "is a GGUF, whose tensor names and row order differ from PEFT's; use the model's directory, or "
+                       "make one (gguf2mlx --dequantize f32)",
                        {}, {}, *path);
   }
   return Extractor(options, std::move(base), std::move(finetune)).run(progress);

@@ -93,7 +93,7 @@ class Applier {
     const std::string message = fmt::format("{}: this key is changed only by {}", operation.where(),
                                             is_filler(key)               ? "--reserve"
                                             : key == "general.alignment" ? "--align"
-                                                                         : "--split-max-size and the like");
+                                                                         : "the options for splitting");
     if (!force_) {
       return input_error("edit-reserved-key", message + ", or with --force", at_key(key));
     }

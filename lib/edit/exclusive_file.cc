@@ -26,7 +26,7 @@ Result<std::string> resolve(const std::string& path) {
 
 // Returns an error, or adds a remark with `force`.
 Status refuse(std::string code, std::string message, const std::string& path, bool force, Findings& remarks) {
-  if (!force) return output_error(std::move(code), message + "; --force edits it all the same", path);
+  if (!force) return output_error(std::move(code), message + "; --force edits it anyway", path);
   Finding remark;
   remark.severity = Severity::warning;
   remark.scope = Scope::model;
@@ -69,16 +69,17 @@ Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, ExclusiveOpti
   }
   const uid_t user = ::geteuid();
   if (user != 0 && file.status_.st_uid != user) {
-    return output_error("edit-owner", "belongs to another user, who alone can have a journal for it; use -o", path);
+    return output_error("edit-owner", "belongs to another user, and only the owner can create a journal for it; use -o",
+                        path);
   }
   if (file.status_.st_nlink > 1) {
     MU_TRY(refuse("edit-hard-links",
-                  fmt::format("has {} names (hard links), all of which would change, even one in a download cache",
+                  fmt::format("has {} hard links, all of which would change, even one in a download cache",
                               file.status_.st_nlink),
                   path, options.any_name, remarks));
   }
   if (lock_for_edit(descriptor) == EditLock::held) {
-    return output_error("edit-in-use", "is being edited by another process; try again when it has ended", path);
+    return output_error("edit-in-use", "is being edited by another process; try again when it has finished", path);
   }
   MU_TRY(file.take_lease(options.force, remarks));
   return file;
@@ -89,7 +90,7 @@ Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
   if (reason == 0) return {};
   if (reason == EAGAIN) return refuse("edit-in-use", "is open in another process", path_, force, remarks);
   return refuse("edit-no-lease",
-                fmt::format("it is not known whether another process has the file open: {} ({})", why_no_lease(reason),
+                fmt::format("cannot tell whether another process has the file open: {} ({})", why_no_lease(reason),
                             errno_text(reason)),
                 path_, true, remarks);
 }

@@ -28,7 +28,7 @@ class ExpertCut {
     if (experts_ == 0) return refuse("the model has no experts", counts_.key("expert_count"));
     family_ = arch::find_gguf_family(counts_.architecture, true);
     if (family_ == nullptr) {
-      return refuse(fmt::format("nothing is known of the experts of '{}'", counts_.architecture),
+      return refuse(fmt::format("the experts of architecture '{}' are not known", counts_.architecture),
                     "general.architecture");
     }
     MU_TRY(read_lists());
@@ -72,9 +72,10 @@ class ExpertCut {
   Status read_list(std::string_view text, std::optional<u64> layer) {
     MU_ASSIGN(std::vector<u64> list, parse_number_list(text, experts_, "expert", operation_.where()));
     if (kept_ != 0 && list.size() != kept_) {
-      return refuse(fmt::format("{} are kept in one layer and {} in another, but a GGUF has one number for all layers",
-                                counted(kept_, "expert"), list.size()),
-                    counts_.key("expert_count"));
+      return refuse(
+          fmt::format("{} are kept in one layer and {} in another, but a GGUF has a single expert count for all layers",
+                      counted(kept_, "expert"), list.size()),
+          counts_.key("expert_count"));
     }
     kept_ = list.size();
     if (layer) {
@@ -96,8 +97,9 @@ class ExpertCut {
     for (u64 i = 0; i < elements.count.value_or(1); ++i) {
       const u64 number = elements.number(i).value_or(0);
       if (number <= kept_) continue;
-      return refuse(fmt::format("{} would be left, but a token passes {}", counted(kept_, "expert"), number),
-                    counts_.key("expert_used_count"));
+      return refuse(
+          fmt::format("{} would be left, but the router selects {} per token", counted(kept_, "expert"), number),
+          counts_.key("expert_used_count"));
     }
     const u64 groups = count_of(model_, counts_.key("expert_group_count"));
     if (groups <= 1) return {};
@@ -112,7 +114,7 @@ class ExpertCut {
     std::vector<u64> left(static_cast<std::size_t>(groups), 0);
     for (const u64 expert : list) ++left[static_cast<std::size_t>(expert / (experts_ / groups))];
     if (std::ranges::all_of(left, [&](u64 number) { return number == left.front() && number > 1; })) return {};
-    return refuse(fmt::format("experts are in {} groups of {}: as many of each, and at least 2, must be left", groups,
+    return refuse(fmt::format("experts are in {} groups of {}: keep the same number of each group, at least 2", groups,
                               experts_ / groups),
                   counts_.key("expert_group_count"));
   }
@@ -122,7 +124,7 @@ class ExpertCut {
     const u64 groups = count_of(model_, counts_.key("expert_group_count"));
     const u64 used_groups = count_of(model_, counts_.key("expert_group_used_count"));
     if (groups > 1 && used_groups < groups) {
-      return refuse("groups are chosen by their best experts, so another group may win; --force cuts all the same",
+      return refuse("groups are chosen by their best experts, so another group may win; --force drops them anyway",
                     counts_.key("expert_group_count"));
     }
     if (family_->renormalises_experts) return {};
@@ -131,8 +133,8 @@ class ExpertCut {
     const gguf::OutKey* norm = model_.find_key(counts_.key("expert_weights_norm"));
     if (norm != nullptr && gguf::elements_of(*norm).number(0) == u64{1}) return {};
     return refuse(
-        "the weights of experts are parts of a sum over all of them, so those that stay would weigh more; "
-        "--force cuts all the same",
+        "expert weights are normalised over all experts, so the remaining ones would weigh more; --force drops them "
+        "anyway",
         counts_.key("expert_weights_norm"));
   }
 
@@ -168,7 +170,7 @@ class ExpertCut {
     }
     const std::vector<u64>& kept = kept_in(arch::block_of(tensor.out.name).value_or(0));
     if (kept.empty()) {
-      return input_error("edit-experts", operation_.where() + ": no list says which experts of this layer are kept",
+      return input_error("edit-experts", operation_.where() + ": no list names the experts to keep in this layer",
                          where);
     }
     const u64 size = tensor.bytes / experts_;

@@ -40,7 +40,7 @@ Status check_options(const EditOptions& options) {
     return usage_error("a split model cannot be written to standard output");
   }
   constexpr u64 most_reserve = u64{1} << 30;
-  if (options.reserve && options.in_place) return usage_error("--reserve needs -o: in place there is no room to make");
+  if (options.reserve && options.in_place) return usage_error("--reserve needs -o: an in-place edit cannot make room");
   if (options.reserve.value_or(0) > most_reserve) return usage_error("--reserve must be at most 1G");
   return {};
 }
@@ -77,9 +77,8 @@ class EditPlanner {
     const bool cuts =
         std::ranges::any_of(model_.tensors, [](const EditedTensor& each) { return !each.slices.empty(); });
     if (options_.in_place && (cuts || !model_.grafted.empty())) {
-      return input_error("edit-in-place-data",
-                         "the edit adds tensors or takes parts of some, which --in-place cannot do; use -o", {}, {},
-                         options_.model);
+      return input_error("edit-in-place-data", "the edit adds or slices tensors, which --in-place cannot do; use -o",
+                         {}, {}, options_.model);
     }
     if (options_.in_place) {
       MU_TRY(plan_in_place());
@@ -243,7 +242,7 @@ class EditPlanner {
     for (Finding& finding : broken) {
       if (!options_.force) {
         Error error = with_path(finding, options_.model);
-        error.message += "; --force writes it all the same";
+        error.message += "; --force writes it anyway";
         return tl::make_unexpected(std::move(error));
       }
       finding.severity = Severity::warning;

@@ -94,7 +94,7 @@ Result<Findings> broken_by_edit(gguf::SplitSet& before, bool was_whole, const gg
     finding.code = "edit-architecture";
     finding.where = at_key("general.architecture");
     finding.message = "would change from '" + std::string(old_index.architecture()) + "' to '" +
-                      std::string(new_index.architecture()) + "': the other keys and the tensors are not those of it";
+                      std::string(new_index.architecture()) + "': the other keys and the tensors belong to the old one";
     broken.push_back(std::move(finding));
   }
   Findings found;
@@ -135,7 +135,7 @@ Status check_read_back(const gguf::SetFile& file, std::string_view header) {
     return gguf::OutTensorView{tensor.name, *tensor.type(), tensor.ne};
   });
   MU_ASSIGN(const gguf::OutLayout again, gguf::layout(keys, tensors, document.alignment, document.version));
-  if (again.header != header) return self_check(file, "the new header reads back as another one");
+  if (again.header != header) return self_check(file, "the new header does not read back as it was written");
   return {};
 }
 

@@ -135,11 +135,11 @@ Status drop_unused(ImportanceMerge& merge) {
     merge.remarks.push_back({.severity = Severity::warning,
                              .scope = Scope::model,
                              .code = "imatrix-unused",
-                             .message = "was never used, which the format before GGUF cannot say: it is left out",
+                             .message = "was never used, which the .dat format cannot express: left out",
                              .where = at_tensor(entry.name)});
   }
   merge.entries = std::move(used);
-  return merge.entries.empty() ? refuse(merge, {}, "has no tensor that was ever used") : Status{};
+  return merge.entries.empty() ? refuse(merge, {}, "has no tensor that was used") : Status{};
 }
 
 Result<u64> gguf_size(const ImportanceMerge& merge) {
@@ -150,11 +150,11 @@ Result<u64> gguf_size(const ImportanceMerge& merge) {
 Result<u64> legacy_size(const ImportanceMerge& merge) {
   u64 size = 4 + 4 + 4 + last_dataset(merge).size();
   if (merge.entries.size() > most_i32 || merge.chunks > most_i32 || last_dataset(merge).size() > most_i32) {
-    return refuse(merge, {}, "has more entries or chunks than the format before GGUF can count");
+    return refuse(merge, {}, "has more entries or chunks than the .dat format can count");
   }
   for (const MergedEntry& entry : merge.entries) {
     if (entry.values > most_i32 || entry.name.size() > most_i32 || calls_of(merge, entry) > most_i32) {
-      return refuse(merge, at_tensor(entry.name), "has larger numbers than the format before GGUF can hold");
+      return refuse(merge, at_tensor(entry.name), "has larger numbers than the .dat format can hold");
     }
     size += 12 + entry.name.size() + 4 * entry.values;
   }

@@ -32,7 +32,7 @@ Status add_counts(const ImportanceMatrix& matrix, const ImportanceEntry& entry, 
   if (entry.counts.size() != 1 && entry.counts.size() != counts.size()) {
     return refuse(
         matrix, entry.name,
-        fmt::format("has counts of {} matrices, but {} in the files before", entry.counts.size(), counts.size()));
+        fmt::format("has counts for {} matrices, but {} in the previous files", entry.counts.size(), counts.size()));
   }
   for (std::size_t i = 0; i < counts.size(); ++i) {
     i64 count = entry.counts[entry.counts.size() == 1 ? 0 : i];
@@ -72,12 +72,13 @@ void add_remarks(ImportanceMerge& merge) {
   for (const MergedEntry& entry : merge.entries) {
     const auto has_plain = [](const MergedEntry::Part& part) { return part.entry->plain_sums_offset.has_value(); };
     if (entry.has_plain_sums || std::ranges::none_of(entry.parts, has_plain)) continue;
-    merge.remarks.push_back({.severity = Severity::note,
-                             .scope = Scope::model,
-                             .code = "imatrix-plain-sums",
-                             .message = "the sums of the values themselves (in_sum) are left out, which not every "
-                                        "input has; no quantiser reads them",
-                             .where = at_tensor(entry.name)});
+    merge.remarks.push_back(
+        {.severity = Severity::note,
+         .scope = Scope::model,
+         .code = "imatrix-plain-sums",
+         .message =
+             "the sums of the values (in_sum) are left out, because not every input has them; no quantiser reads them",
+         .where = at_tensor(entry.name)});
   }
 }
 

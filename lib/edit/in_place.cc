@@ -52,8 +52,7 @@ Status write_all(const ExclusiveFile& file, const std::vector<gguf::EditRange>& 
 
 tl::unexpected<Error> foreign_journal(const std::string& journal, const std::string& reason) {
   return output_error("edit-journal-foreign",
-                      "is in the way, but is not the journal of an edit of this file: " + reason + "; move it away",
-                      journal);
+                      "is in the way and is not a journal of this file: " + reason + "; move it away", journal);
 }
 
 tl::unexpected<Error> other_edit(const ExclusiveFile& file, const std::string& path) {
@@ -61,7 +60,7 @@ tl::unexpected<Error> other_edit(const ExclusiveFile& file, const std::string& p
   const std::string writer = search.found ? escape(search.found->journal.writer) : std::string();
   return output_error("edit-in-use",
                       "is being edited by " + (writer.empty() ? "another process" : writer) +
-                          "; try again when it has ended, or --recover if it did not end well",
+                          "; try again when it has finished, or use --recover if it was interrupted",
                       path);
 }
 
@@ -80,7 +79,7 @@ Status settle_journal(const std::string& journal, const ExclusiveFile& file, con
   remark.scope = Scope::model;
   remark.code = "edit-journal-kept";
   remark.message =
-      "the journal " + escape(base_name_of(journal)) + " is still there: another file may need it; remove it if not";
+      "the journal " + escape(base_name_of(journal)) + " is still there: another file may need it; if not, remove it";
   remarks.push_back(std::move(remark));
   return {};
 }
@@ -93,8 +92,7 @@ Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile
     if (search.found) return std::move(search.found);
     if (search.rejected.empty())
       return input_error("io-open", "cannot be opened: there is no such file", {}, {}, named);
-    return output_error("edit-journal-foreign", "is not the journal of an edit of this file: " + search.rejected,
-                        named);
+    return output_error("edit-journal-foreign", "is not a journal of this file: " + search.rejected, named);
   }
   gguf::JournalSearch own = gguf::find_journal(file.reader(), path);
   if (own.found) return std::move(own.found);
@@ -159,7 +157,7 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   if (const Status written = write_all(file, journal.ranges, &gguf::EditRange::after); !written) {
     Error error = written.error();
     const bool is_restored = write_all(file, journal.ranges, &gguf::EditRange::before) && remove_journal(journal_name);
-    error.message += is_restored ? "; the file is as it was" : "; run gguf-edit --recover when that is mended";
+    error.message += is_restored ? "; the file is unchanged" : "; fix the cause, then run gguf-edit --recover";
     return tl::make_unexpected(std::move(error));
   }
   const Status removed = remove_journal(journal_name);

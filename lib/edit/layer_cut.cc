@@ -48,26 +48,29 @@ class LayerCut {
     const arch::Family* family = arch::find_gguf_family(architecture, true);
     if (family == nullptr) family = arch::find_gguf_family(architecture, false);
     if (family == nullptr) {
-      return refuse(fmt::format("nothing is known of the layers of '{}'; --force cuts them all the same", architecture),
-                    "general.architecture");
+      return refuse(
+          fmt::format("the layers of architecture '{}' are not known; --force drops them anyway", architecture),
+          "general.architecture");
     }
     const u64 before = counts_.trunk(), after = before - dropped_.size();
     for (const u64 count : {before, after}) {
       if (!arch::has_name(family->layer_counts, fmt::format("{}", count))) continue;
-      return refuse(
-          fmt::format("with {} llama.cpp takes it for another model and computes otherwise", counted(count, "layer")),
-          counts_.key("block_count"));
+      return refuse(fmt::format("with {} llama.cpp takes it for a different model and computes differently",
+                                counted(count, "layer")),
+                    counts_.key("block_count"));
     }
     if (family->cache.shares_last_layers || family->cache.cached_layers != 0) {
-      return refuse("the last layers use keys and values of others, which they find by their number",
+      return refuse("the last layers reuse the keys and values of earlier layers, found by layer number",
                     counts_.key("block_count"));
     }
     if (const u64 period = family->unrotated_every; period != 0) {
       for (u64 layer = 0; layer < counts_.trunk(); ++layer) {
         if (is_dropped(layer) || ((layer + 1) % period == 0) == ((new_number(layer) + 1) % period == 0)) continue;
-        return refuse(fmt::format("llama.cpp leaves every {}th layer without rotation, and layer {} would be the {}th",
-                                  period, layer, new_number(layer) + 1),
-                      counts_.key("block_count"));
+        return refuse(
+            fmt::format(
+                "llama.cpp rotates all but every {}th layer, and layer {} would become number {} (counted from 1)",
+                period, layer, new_number(layer) + 1),
+            counts_.key("block_count"));
       }
     }
     return {};
@@ -96,10 +99,11 @@ class LayerCut {
     if (facts != nullptr && !facts->has_one_for_each_layer()) return {};
     if (facts == nullptr && (force_ || !key.key.starts_with(counts_.key("")))) return {};
     if (facts == nullptr) {
-      return refuse(fmt::format("nothing is known of this array of {}, which may have an element for each layer; "
-                                "--force leaves it as it is",
-                                counts_.blocks),
-                    key.key);
+      return refuse(
+          fmt::format(
+              "this array of {} is not known and may have an element for each layer; --force leaves it unchanged",
+              counts_.blocks),
+          key.key);
     }
     std::string bytes;
     for (u64 layer = 0; layer < counts_.blocks; ++layer) {
@@ -160,8 +164,8 @@ Status check_kept_layers(const gguf::SplitSet& before, const gguf::SplitSet& aft
                                   : is_recurrent ? "be recurrent"
                                                  : "have attention";
     return input_error("edit-layers",
-                       fmt::format("--drop-layers: as layer {} layer {} would {} for llama.cpp, which it does not now: "
-                                   "the kinds of layers follow from their numbers",
+                       fmt::format("--drop-layers: as layer {}, the old layer {} would {} in llama.cpp, which it does "
+                                   "not now: the kind of a layer follows from its number",
                                    i, was, kind),
                        at_key(new_model->architecture + ".block_count"));
   }

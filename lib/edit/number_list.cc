@@ -43,7 +43,7 @@ Result<std::vector<u64>> parse_number_list(std::string_view text, u64 end, std::
       return usage_error(fmt::format("{} needs a list like 0-31,40, not '{}'", operation, whole));
     }
     if (*last >= end) {
-      return input_error("edit-number", fmt::format("{}: there is no {} {}; the last one is {}", operation, what, *last,
+      return input_error("edit-number", fmt::format("{}: there is no {} {}; the last is {}", operation, what, *last,
                                                     end == 0 ? 0 : end - 1));
     }
     for (u64 number = *first; number <= *last; ++number) numbers.push_back(number);

@@ -26,7 +26,7 @@ Status check_present(EditedModel& model, const BlockCounts& counts, const EditOp
       std::ranges::any_of(model.tensors, [&](const EditedTensor& each) { return is_of_prediction(counts, each); })) {
     return {};
   }
-  return input_error("edit-mtp-absent", operation.where() + ": the file has no block that predicts further tokens",
+  return input_error("edit-mtp-absent", operation.where() + ": the file has no multi-token prediction (MTP) block",
                      at_key(counts.key("nextn_predict_layers")));
 }
 
@@ -53,24 +53,24 @@ class Grafter {
 
   Status check_fit() {
     if (trunk_.architecture != block_.architecture) {
-      return differs(at_key("general.architecture"), fmt::format("the model is of architecture '{}', the block of '{}'",
+      return differs(at_key("general.architecture"), fmt::format("the model has architecture '{}', the MTP block '{}'",
                                                                  trunk_.architecture, block_.architecture));
     }
     if (trunk_.predicting != 0) {
       return input_error("edit-mtp-there",
-                         fmt::format("{}: the model counts {} for predicting further tokens already",
+                         fmt::format("{}: the model already counts {} for multi-token prediction (MTP)",
                                      operation_.where(), counted(trunk_.predicting, "block")),
                          at_key(trunk_.key("nextn_predict_layers")));
     }
     if (trunk_.blocks != block_.trunk()) {
-      return differs(at_key(trunk_.key("block_count")), fmt::format("the model has {}, the block was made for {}",
+      return differs(at_key(trunk_.key("block_count")), fmt::format("the model has {}, the MTP block was made for {}",
                                                                     counted(trunk_.blocks, "layer"), block_.trunk()));
     }
     const u64 width = count_of(model_, trunk_.key("embedding_length"));
     const u64 block_width = count_of(only_, block_.key("embedding_length"));
     if (width != block_width) {
       return differs(at_key(trunk_.key("embedding_length")),
-                     fmt::format("the model is {} wide, the block {}", width, block_width));
+                     fmt::format("the model is {} wide, the MTP block {}", width, block_width));
     }
     return check_vocabulary();
   }
@@ -80,13 +80,13 @@ class Grafter {
       const EditedTensor* here = model_.find_tensor(name);
       const EditedTensor* there = only_.find_tensor(name);
       if (here == nullptr || there == nullptr || here->out.ne == there->out.ne) continue;
-      return differs(at_tensor(name), "has another shape in the block's file: the vocabularies differ");
+      return differs(at_tensor(name), "has another shape in the MTP file: the vocabularies differ");
     }
     for (const std::string_view name : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"}) {
       const gguf::OutKey* here = model_.find_key(name);
       const gguf::OutKey* there = only_.find_key(name);
       if (here == nullptr || there == nullptr || here->encoded == there->encoded) continue;
-      return differs(at_key(name), "differs from the block's file: the vocabularies differ");
+      return differs(at_key(name), "differs from the MTP file: the vocabularies differ");
     }
     return {};
   }
@@ -177,7 +177,7 @@ class Grafter {
     NameIndex names;
     for (const EditedTensor& tensor : model_.tensors) {
       if (is_of_prediction(block_, tensor)) {
-        return input_error("edit-mtp-there", operation_.where() + ": the model has tensors of such a block already",
+        return input_error("edit-mtp-there", operation_.where() + ": the model already has tensors of an MTP block",
                            at_tensor(tensor.out.name));
       }
       names.insert(tensor.out.name);

@@ -84,7 +84,7 @@ Status put_element(std::string& out, ValueType type, json::Element element) {
   std::string_view text;
   const bool is_text = element.get(text);
   const bool is_float = type == ValueType::f32 || type == ValueType::f64;
-  if (type == ValueType::string && !is_text) return not_a(type, element.text(), "a text in quotes");
+  if (type == ValueType::string && !is_text) return not_a(type, element.text(), "a string in quotes");
   if (is_text && type != ValueType::string && !is_float) {
     return not_a(type, element.text(), type == ValueType::boolean ? "true or false" : "a number without quotes");
   }

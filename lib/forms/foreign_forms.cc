@@ -63,7 +63,7 @@ bool has_stated_groups(const ForeignMethod& method, u64 bits, u64 columns, u64 g
 
 bool Recognition::has_stated_groups(u64 bits, u64 columns, u64 groups) {
   if (foreign::has_stated_groups(method, bits, columns, groups)) return true;
-  contradict(fmt::format("has {} for rows of {} columns, which the group size in config.json rules out",
+  contradict(fmt::format("has {} for rows of {} columns, which contradicts the group size in config.json",
                          counted(groups, "scale"), columns));
   return false;
 }
@@ -224,8 +224,8 @@ void refuse_other_scales(Recognition& of) {
     if (of.module.quantized && !of.module.decodable) return;  // the finding about the form exists already
     const std::optional<TensorType> type = of.tensors[of.module.weight()].type;
     of.findings.error(Scope::model, "hf-scale-unused",
-                      of.module.quantized ? fmt::format("has {} besides the scale that its form has", suffix.substr(1))
-                                          : fmt::format("has {}, but a weight of {}, which has no scale",
+                      of.module.quantized ? fmt::format("has {} in addition to the scale of its form", suffix.substr(1))
+                                          : fmt::format("has {}, but its weight is {}, which takes no scale",
                                                         suffix.substr(1), type ? type_name(*type) : "unknown type"),
                       at_module(of.module.path));
     of.module.decodable = false;

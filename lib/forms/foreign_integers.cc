@@ -142,8 +142,9 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
   }
   const auto stated = std::ranges::find_if(widths, [&](u64 each) { return is_stated_width(of.method, each); });
   if (stated == widths.end()) {
-    of.contradict(fmt::format("has codes of {} bits, as the shapes of qweight and qzeros say, but config.json says {}",
-                              widths.front(), joined(of.method.bits)));
+    of.contradict(
+        fmt::format("has codes of {} bits according to the shapes of qweight and qzeros, but config.json says {}",
+                    widths.front(), joined(of.method.bits)));
     return true;
   }
   const u64 bits = *stated;
@@ -159,8 +160,7 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
     return true;
   }
   if (places == no_tensor && of.method.orders_columns && groups > 1) {
-    of.findings.error(Scope::model, "hf-scale-missing",
-                      "has columns in the order of their activations (desc_act), but no g_idx",
+    of.findings.error(Scope::model, "hf-scale-missing", "has columns ordered by activation (desc_act), but no g_idx",
                       at_module(of.module.path));
     return true;
   }
@@ -230,15 +230,15 @@ bool recognise_gptq_or_awq(Recognition& of) {
   constexpr std::array layouts = {WordLayout::gptq, WordLayout::awq_gemm, WordLayout::awq_gemv};
   const auto is_stated = [&](WordLayout layout) { return fits(layout) && may_have_layout(of.method, layout); };
   if (std::ranges::any_of(layouts, fits) && std::ranges::none_of(layouts, is_stated)) {
-    of.contradict(
-        fmt::format("has scales of shape [{}] for codes of shape [{}], which is not the layout that "
-                    "config.json says ({})",
-                    joined(shape), joined(codes.shape), layout_name(of.method.layout)));
+    of.contradict(fmt::format(
+        "has scales of shape [{}] for codes of shape [{}], which is not the layout stated in config.json ({})",
+        joined(shape), joined(codes.shape), layout_name(of.method.layout)));
     return true;
   }
   if (is_awq && fits(of.method.layout) && !is_stated_width(of.method, 4)) {
-    of.contradict(fmt::format("has codes of 4 bits, as the shapes of qweight and scales say, but config.json says {}",
-                              joined(of.method.bits)));
+    of.contradict(
+        fmt::format("has codes of 4 bits according to the shapes of qweight and scales, but config.json says {}",
+                    joined(of.method.bits)));
     return true;
   }
   for (const WordLayout layout :
@@ -363,7 +363,7 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
                     Module& module) {
   const mlx::TensorRef& stated = tensors[module.planes[4]];
   if (stated.type != TensorType::I64 || !std::ranges::equal(stated.shape, std::array<u64, 1>{2})) {
-    return contradiction(module, "has a weight_shape that is not two numbers of I64");
+    return contradiction(module, "has a weight_shape that is not two I64 numbers");
   }
   std::array<std::byte, 16> bytes{};
   MU_TRY(plane.file->read_exact(plane.offset, bytes));
@@ -393,7 +393,7 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
   const u64 groups = params.scales.columns;
   if (!foreign::has_stated_groups(method, params.bits, columns, groups)) {
     return input_error("hf-quant-contradiction",
-                       fmt::format("has {} for rows of {} columns, which the group size in config.json rules out",
+                       fmt::format("has {} for rows of {} columns, which contradicts the group size in config.json",
                                    counted(groups, "scale"), columns),
                        at_module(module.path));
   }
@@ -428,7 +428,7 @@ Status settle_order(std::span<const mlx::TensorRef> tensors, const StoredPlane& 
         return {};
       }
       if (group < 0 || static_cast<u64>(group) >= groups) {
-        return contradiction(module, fmt::format("puts column {} into group {}, but has {} groups", i, group, groups));
+        return contradiction(module, fmt::format("assigns column {} to group {}, but has {} groups", i, group, groups));
       }
       if (static_cast<u64>(group) != (params.group == 0 ? 0 : i / params.group)) params.is_scattered = true;
     }
@@ -483,7 +483,7 @@ Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const Foreig
     MU_TRY(factor.file->read_exact(factor.offset, bytes));
     const float value = nvfp4_factor(*module.form, bytes.data());
     if (value > 0 && value <= std::numeric_limits<float>::max()) return {};
-    return contradiction(module, "has a factor for the whole tensor that is not a positive number");
+    return contradiction(module, "has a per-tensor factor that is not a positive number");
   }
   if (module.form->kind != FormKind::integers) return {};
   if (module.planes[4] != no_tensor) MU_TRY(settle_shape(tensors, method, plane(module.planes[4]), module));

@@ -135,7 +135,7 @@ std::string refusal_of(json::Element settings, std::string_view method) {
     if (!format.empty()) return fmt::format("weights in the format '{}'", format);
   }
   if (const auto transform = json::object_member(settings, "transform_config"); transform && transform->size() > 0) {
-    return "weights that a transform has changed (transform_config)";
+    return "weights changed by a transform (transform_config)";
   }
   if (method == "awq") {
     const std::string_view version = unknown_text(settings, "version", known_awq_versions);

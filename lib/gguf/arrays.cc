@@ -17,7 +17,7 @@ namespace {
 // parse() has already scanned the whole array, so an error here is a read error or a file that has changed.
 tl::unexpected<Error> changed(const ByteReader& reader, const ByteSource& source) {
   if (reader.source_error()) return tl::make_unexpected(*reader.source_error());
-  return input_error("io-short", "an array read before is gone: the file changed while it was being read", {},
+  return input_error("io-short", "an array read earlier is gone: the file changed while it was being read", {},
                      reader.offset(), source.name());
 }
 

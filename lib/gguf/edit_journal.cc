@@ -168,14 +168,14 @@ std::string header_digest(std::string_view bytes) {
 
 tl::expected<EditState, std::string> edit_state(const EditJournal& journal, const RandomAccessFile& file) {
   if (journal.header_size > file.file_size()) {
-    return tl::make_unexpected(std::string("the file is shorter than the header that it was made for"));
+    return tl::make_unexpected(std::string("the file is shorter than the header it was written for"));
   }
   HeaderPass pass(journal);
   if (!pass.read(file)) return tl::make_unexpected(std::string("the file cannot be read"));
   const std::string digest = pass.now();
   if (digest == journal.new_digest) return EditState::written;
   if (digest == journal.old_digest) return EditState::not_begun;
-  if (pass.undone() != journal.old_digest) return tl::make_unexpected(std::string("it was made for another header"));
+  if (pass.undone() != journal.old_digest) return tl::make_unexpected(std::string("it was written for another header"));
   if (!pass.is_between()) return tl::make_unexpected(std::string(changed_since_journal));
   return EditState::torn;
 }

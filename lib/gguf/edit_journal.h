@@ -52,7 +52,7 @@ enum class EditState : u8 {
 
 /// The error of edit_state() if the journal belongs to the file but the file has changed since. Any other error means
 /// that the journal belongs to another file.
-inline constexpr std::string_view changed_since_journal = "the file has been changed since it was made";
+inline constexpr std::string_view changed_since_journal = "the file has changed since it was written";
 
 /// Returns the state of the edit in the header of `file`, or an explanation if the header does not match the journal:
 /// every byte outside the ranges must be unchanged, and each byte inside must be the old or the new one. Only the

@@ -84,8 +84,8 @@ Finding rejected_journal(const std::string& journal, std::string_view reason) {
   finding.code = "gguf-edit-journal";
   finding.leads = true;
   finding.message = fmt::format(
-      "{} is in the place of the journal of an interrupted edit, but does not count: {}; if the file is whole, remove "
-      "it, otherwise run gguf-edit --recover with the right --journal",
+      "{} has the name of an interrupted edit's journal, but is ignored: {}; if the model is whole, remove it, "
+      "otherwise run gguf-edit --recover with the right --journal",
       escape(base_name_of(journal)), reason);
   return finding;
 }
@@ -97,7 +97,7 @@ Finding interruption(const FoundJournal& found, const RandomAccessFile& file, bo
   finding.code = interrupted_code;
   finding.leads = true;
   finding.message = is_edit_locked(file.descriptor())
-                        ? fmt::format("this file is being edited ({}); wait until that has ended", journal)
+                        ? fmt::format("this file is being edited ({}); wait until the edit has finished", journal)
                         : fmt::format("an edit of this file{} was interrupted ({}); run gguf-edit --recover on it",
                                       is_moved ? " under another name" : "", journal);
   return finding;
@@ -136,7 +136,7 @@ JournalSearch look_at_journal(const RandomAccessFile& file, const std::string& j
   }
   std::optional<EditJournal> read = read_journal(file, **opened);
   if (!read) {
-    search.rejected = "it is not a whole journal";
+    search.rejected = "it is not a complete journal";
     return search;
   }
   if (const auto state = edit_state(*read, file)) {
@@ -190,8 +190,8 @@ std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std:
   }
   Finding many = rejected_journal(path, "");
   many.message = fmt::format(
-      "more than {} journals of interrupted edits lie in this folder, not all of which were "
-      "looked at; run gguf-edit --recover on the files that they are named after",
+      "this folder has more than {} journals of interrupted edits, and not all were examined; run gguf-edit --recover "
+      "on the files they are named after",
       most_candidates);
   return many;
 }

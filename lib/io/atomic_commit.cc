@@ -32,7 +32,7 @@ Status AtomicOutput::sync() {
   MU_TRY(resume());
   if (!like_.empty()) {
     const std::string lost = copy_access(like_, descriptor_);
-    if (!lost.empty()) remark_output(like_, "out-access", lost + "; no user may do more with it than before");
+    if (!lost.empty()) remark_output(like_, "out-access", lost + "; nobody gains access by this");
   }
   if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
   is_synced_ = true;

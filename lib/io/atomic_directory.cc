@@ -81,14 +81,13 @@ Status for_each_entry(const std::string& path, const Visit& visit) {
 
 Status may_be_replaced(const std::string& path, const struct stat& there, const DirectoryOptions& options) {
   if (is_mount_point(path, there)) return refused(path, "is a mount point and is not replaced");
-  if (is_within(".", path)) return refused(path, "is the working directory, or above it, and is not replaced");
+  if (is_within(".", path)) return refused(path, "is or contains the working directory and is not replaced");
   for (const std::string& input : options.inputs) {
     if (is_within(input, path))
       return refused(path, fmt::format("contains the source '{}' and is not replaced", input));
   }
   return for_each_entry(path, [&](const std::string& name, const struct stat& entry) -> Status {
-    if (was_read(entry))
-      return refused(path, fmt::format("contains '{}', which is one of the inputs, and is not replaced", name));
+    if (was_read(entry)) return refused(path, fmt::format("contains the input '{}' and is not replaced", name));
     if (S_ISREG(entry.st_mode) && options.is_ours && options.is_ours(name)) return {};
     return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", name));
   });
@@ -99,7 +98,7 @@ Result<bool> look(const std::string& path, const DirectoryOptions& options) {
   MU_TRY(refuse_output_in_cache(path));
   struct stat there {};
   if (::lstat(path.c_str(), &there) != 0) {
-    if (errno != ENOENT) return output_error("out-open", "cannot be looked at: " + errno_text(errno), path);
+    if (errno != ENOENT) return output_error("out-open", "cannot be examined: " + errno_text(errno), path);
     return false;
   }
   if (S_ISLNK(there.st_mode)) return refused(path, "is a symbolic link; name the directory itself");
@@ -182,7 +181,7 @@ void AtomicDirectory::take_access() const {
   if (folder < 0) return;  // remains accessible to its owner only
   const std::string lost = copy_access(path_, folder);
   ::close(folder);
-  if (!lost.empty()) remark_output(path_, "out-access", lost + "; no user may do more with it than before");
+  if (!lost.empty()) remark_output(path_, "out-access", lost + "; nobody gains access by this");
 }
 
 Status AtomicDirectory::close_files(std::span<AtomicOutput> files) {

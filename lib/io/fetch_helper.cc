@@ -55,11 +55,11 @@ tl::unexpected<Error> noted(Error error, const std::string& file) {
 }
 
 tl::unexpected<Error> helper_error(std::string why) {
-  return input_error("remote-helper", "the program that reads addresses " + std::move(why));
+  return input_error("remote-helper", "the helper that reads addresses " + std::move(why));
 }
 
 tl::unexpected<Error> broken() {
-  return helper_error("ended or answered what it should not");
+  return helper_error("ended or gave an invalid answer");
 }
 
 constexpr std::string_view fetch_program = "libexec/modelutils/fetch";

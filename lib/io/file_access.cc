@@ -35,7 +35,7 @@ class AccessCopy {
 
   std::string run() {
     if (::stat(path_.c_str(), &from_) != 0) {
-      return "can be opened by its owner only: what it replaces cannot be looked at: " + errno_text(errno);
+      return "is readable by its owner only, because the file it replaces cannot be examined: " + errno_text(errno);
     }
     // Set the owner last: after that, the file's other attributes can no longer be changed.
     if (::fstat(descriptor_, &now_) == 0 && now_.st_gid != from_.st_gid) {
@@ -52,7 +52,7 @@ class AccessCopy {
       lose(fmt::format("the owner {}", from_.st_uid));
     }
     if (lost_.empty()) return {};
-    return fmt::format("does not keep {} of what it replaces: {}", joined(lost_, " and "), reason_);
+    return fmt::format("does not keep {} of the file it replaces: {}", joined(lost_, " and "), reason_);
   }
 
  private:

@@ -43,7 +43,7 @@ bool may_have_token(std::string_view url) {
 Status check_web(std::string_view url) {
   const std::string_view rest = url.substr(url.find("://") + 3);
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
-  if (authority.empty()) return usage_error("the address names no host: it should be https://HOST/PATH");
+  if (authority.empty()) return usage_error("the address has no host: it should be https://HOST/PATH");
   if (authority.find('@') != std::string_view::npos) {
     return usage_error("the address has a user or a password in it, which others could read: leave them out");
   }
@@ -115,7 +115,7 @@ Result<std::optional<HubAddress>> hub_address(std::string_view path) {
   if (parts.front() == "models") parts.erase(parts.begin());
   for (const std::string_view kind : {"datasets", "spaces", "kernels", "buckets"}) {
     if (!parts.empty() && parts.front() == kind)
-      return usage_error(fmt::format("hf://{}/… does not hold models", kind));
+      return usage_error(fmt::format("hf://{}/… is not a repository of models", kind));
   }
   if (parts.size() > 2 && parts.back().empty()) parts.pop_back();  // a folder may end in "/"
   if (parts.size() < 2) return usage_error("the address names no model: it should be hf://ORG/REPO[@REVISION][/PATH]");

@@ -26,7 +26,7 @@ struct Listings {
 };
 
 Result<std::shared_ptr<const RemoteListing>> ask(const HubAddress& hub) {
-  if (listing_reader() == nullptr) return usage_error("folders at an address are not read here");
+  if (listing_reader() == nullptr) return usage_error("a remote folder cannot be read here");
   MU_TRY(check_online());
   MU_ASSIGN(const RemoteAddress address, listing_address(hub));
   MU_ASSIGN(const auto file, FetchedFile::open(address, hub.repository));
@@ -59,7 +59,7 @@ bool is_remote_folder(std::string_view path) {
 
 Result<std::shared_ptr<const RemoteListing>> remote_listing(const std::string& path) {
   MU_ASSIGN(const std::optional<HubAddress> hub, hub_address(path));
-  if (!hub) return usage_error("the address is of no repository: it should be hf://ORG/REPO");
+  if (!hub) return usage_error("the address is not a repository: it should be hf://ORG/REPO");
   static Listings listings;
   const std::lock_guard lock(listings.mutex);
   if (const auto known = listings.all.find(hub->repository); known != listings.all.end()) return known->second;

@@ -73,7 +73,7 @@ class RemoteSource : public ByteSource {
     const std::lock_guard lock(mutex_);
     while (!total_) {
       if (kept_.size() >= max_short_file) {
-        return input_error("remote-answer", "the server does not say how long the file is", {}, {}, name_);
+        return input_error("remote-answer", "the server does not report the file's size", {}, {}, name_);
       }
       MU_TRY(extend(kept_.size() * 2));
     }
@@ -182,8 +182,8 @@ class RemoteSource : public ByteSource {
   Status extend_header(u64 offset, u64 size) const {
     if (header_end_) return extend(*header_end_);
     if (kept_.size() >= max_header) {
-      return input_error("remote-answer", fmt::format("the header goes on for more than {} MiB", max_header >> 20), {},
-                         offset, name_);
+      return input_error("remote-answer", fmt::format("the header is longer than {} MiB", max_header >> 20), {}, offset,
+                         name_);
     }
     const u64 next = static_cast<u64>(static_cast<double>(kept_.size()) * growth[std::min(step_, growth.size() - 1)]);
     ++step_;

@@ -35,14 +35,15 @@ Result<std::size_t> StreamSource::read_some(u64 offset, MutableBytes out) const 
     forgotten_ += count;
   };
   if (offset < forgotten_) {
-    return input_error("io-pipe", "gives its bytes once, but some are needed again; save the input to a file first", {},
+    return input_error("io-pipe",
+                       "can be read only once, but some bytes are needed again; save the input to a file first", {},
                        offset, name_);
   }
   if (is_forward_) forget_before(offset);
   while (end() <= offset && !ended_) {
     if (!is_forward_ && kept_.size() >= limit_) {
-      return input_error("io-limit", "the header is longer than a pipe may deliver; save the input to a file first", {},
-                         kept_.size(), name_);
+      return input_error("io-limit", "the header is too long to be read from a pipe; save the input to a file first",
+                         {}, kept_.size(), name_);
     }
     const std::size_t before = kept_.size();
     kept_.resize(before + read_size);

@@ -20,7 +20,7 @@ bool is_main(std::string_view name) {
 }
 
 tl::unexpected<Error> missing(std::string_view name, const std::vector<std::string>& names, const std::string& path) {
-  std::string message = is_main(name) ? "the model has no chat template without a name"
+  std::string message = is_main(name) ? "the model has no default chat template"
                                       : fmt::format("the model has no chat template '{}'", name);
   if (names.empty()) message = "the model has no chat template";
   constexpr std::size_t most = 8;

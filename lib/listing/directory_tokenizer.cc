@@ -40,7 +40,7 @@ std::optional<std::string> template_text(const SafetensorsModel& model, const to
 }  // namespace
 
 tl::unexpected<Error> no_tokenizer_files() {
-  return input_error("hf-tok-missing", "is not a directory: the tokenizer of a model is in files next to its weights");
+  return input_error("hf-tok-missing", "is not a directory: a model's tokenizer is in files next to its weights");
 }
 
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model) {

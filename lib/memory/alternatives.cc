@@ -67,7 +67,7 @@ class Search {
     }
     MU_TRY(try_shorter(run_, ""));
     const std::optional<RunOptions> small = with_cache(model_, run_, TensorType::Q8_0);
-    if (small && !keeps_model_whole_) MU_TRY(try_shorter(*small, ", cache of 8 bits"));
+    if (small && !keeps_model_whole_) MU_TRY(try_shorter(*small, ", 8-bit cache"));
     return std::move(found_);
   }
 
@@ -86,7 +86,7 @@ class Search {
   // Tries cache types from larger to smaller until the model fits.
   Status try_smaller_caches() {
     for (const auto& [type, costs] :
-         {std::pair(TensorType::Q8_0, "cache of 8 bits"), std::pair(TensorType::Q4_0, "cache of 4 bits: less exact")}) {
+         {std::pair(TensorType::Q8_0, "8-bit cache"), std::pair(TensorType::Q4_0, "4-bit cache: less exact")}) {
       const std::optional<RunOptions> small = with_cache(model_, run_, type);
       if (!small) continue;
       MU_ASSIGN(std::optional<Usage> usage, whole(*small));
@@ -117,7 +117,7 @@ class Search {
       if (layers <= model_.blocks()) {
         costs += fmt::format("{}{} of {} layers on the GPU", costs.empty() ? "" : ", ", layers, model_.blocks() + 1);
       }
-      if (is_small) costs += ", cache of 8 bits";
+      if (is_small) costs += ", 8-bit cache";
       add(moves_experts ? Sacrifice::gpu_experts : Sacrifice::gpu_layers, run, costs + ": slower", std::move(*usage));
       return {};
     }

@@ -37,7 +37,7 @@ class Builder {
   Status check_types() const {
     if (model_.is_latent && options_.k_type != options_.v_type) {
       return usage_error(
-          fmt::format("a model with latent attention keeps keys and values in one: --kv must name one type, not {},{}",
+          fmt::format("latent attention caches keys and values together: --kv must name one type, not {},{}",
                       type_name(options_.k_type), type_name(options_.v_type)));
     }
     return {};
@@ -47,8 +47,9 @@ class Builder {
   Result<Amount> rows(TensorType type, u64 elements, Amount cells) const {
     const TypeInfo& info = type_info(type);
     if (elements % info.block_elements != 0) {
-      return usage_error(fmt::format("a cache of type {} needs rows of whole blocks of {} values; this model has {}",
-                                     info.name, info.block_elements, elements));
+      return usage_error(
+          fmt::format("a cache of type {} needs rows of whole blocks of {} values, but this model's rows have {}",
+                      info.name, info.block_elements, elements));
     }
     return Amount(elements / info.block_elements) * info.block_bytes * cells;
   }

@@ -96,10 +96,9 @@ std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 
 
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   if (arch::is_prediction_alone(set)) {
-    return input_error(
-        "fit-prediction-alone",
-        "has only blocks that predict further tokens: it is not a model by itself, and needs memory next "
-        "to its model");
+    return input_error("fit-prediction-alone",
+                       "has only multi-token prediction (MTP) blocks: it is not a complete model, and its memory comes "
+                       "on top of its model's");
   }
   const bool needs_context = std::ranges::find(request.contexts, 0) != request.contexts.end();
   std::vector<u64> contexts = request.contexts;

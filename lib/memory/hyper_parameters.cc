@@ -52,7 +52,7 @@ class Reader {
   }
 
   Status read_context(bool is_needed) {
-    constexpr std::string_view hint = "; --context says for how many tokens to calculate";
+    constexpr std::string_view hint = "; use --context to state the number of tokens";
     if (!is_needed) {
       // A wrong value is ignored, because it is not needed.
       if (const auto trained = find_number(stated_.context)) model_.trained_context = *trained;
@@ -178,8 +178,7 @@ u64 HyperParameters::v_elements(std::size_t layer) const {
 
 Result<std::optional<HyperParameters>> read_hyper_parameters(const arch::Facts& stated, bool needs_context) {
   if (stated.architecture.empty()) {
-    return input_error("fit-key", "is missing; nothing is known of the model without it",
-                       at_key("general.architecture"));
+    return input_error("fit-key", "is missing; without it, the model is unknown", at_key("general.architecture"));
   }
   const arch::CacheFacts* facts = arch::find_cache_facts(stated.architecture);
   if (facts == nullptr) return std::nullopt;

@@ -210,7 +210,7 @@ Status read_indexer(const arch::Facts& stated, HyperParameters& model) {
     }
     case arch::Indexer::compressed: {
       MU_ASSIGN(const auto ratios, find_layers(stated.compress_ratios, model.blocks, model.blocks));
-      if (!ratios) return wrong(stated.compress_ratios, "is missing; it says what each layer keeps");
+      if (!ratios) return wrong(stated.compress_ratios, "is missing; it says what each layer caches");
       model.compression = *ratios;
       MU_ASSIGN(model.hyper_connections, number_of(stated.hyper_connections, 0));
       break;

@@ -59,8 +59,8 @@ class MatrixCollector {
     if (unknown) {
       const safetensors::Tensor& tensor = model_.opened.set.tensor(model_.opened.set.tensors[*unknown]);
       return refuse_method(
-          fmt::format("'{}' ({}) has none of the forms that are known of weights quantised with '{}', "
-                      "and cannot be converted; convert the unquantised model",
+          fmt::format("'{}' ({}) has no known form of weights quantised with '{}' and cannot be converted; convert the "
+                      "unquantised model",
                       tensor.name, tensor.dtype, method));
     }
     MU_TRY(settle());
@@ -212,27 +212,27 @@ Status check_prediction(const HfModel& model, PredictionChoice prediction) {
   const bool is_asked_for = prediction == PredictionChoice::only || prediction == PredictionChoice::keep;
   if (model.config.block_count.value_or(0) + model.prediction_blocks > arch::max_layers) {
     return input_error("convert-mtp",
-                       fmt::format("has {} and {} for predicting further tokens; at most {} together are supported",
+                       fmt::format("has {} and {} for multi-token prediction (MTP); at most {} together are supported",
                                    counted(model.config.block_count.value_or(0), "layer"),
                                    counted(model.prediction_blocks, "block"), arch::max_layers),
                        {}, {}, model.directory);
   }
   const auto is_block = [](const LeftOut& tensor) { return tensor.reason == LeftOutReason::prediction; };
   if (is_asked_for && model.family->prediction.tensors.empty() && std::ranges::any_of(model.left_out, is_block)) {
-    return input_error(
-        "convert-mtp",
-        fmt::format("has blocks that predict further tokens, but for {} llama.cpp has no place for them; "
-                    "--mtp drop converts the model without them",
-                    model.family->gguf),
-        {}, {}, model.directory);
+    return input_error("convert-mtp",
+                       fmt::format("has multi-token prediction (MTP) blocks, which llama.cpp does not support for {}; "
+                                   "--mtp drop converts the model without them",
+                                   model.family->gguf),
+                       {}, {}, model.directory);
   }
   if (prediction != PredictionChoice::only || model.prediction_blocks > 0) return {};
   const u64 stated = model.config.count_field(arch::prediction_fields).value_or(0);
   return input_error("convert-mtp",
-                     stated == 0 ? std::string("has no block that predicts further tokens")
-                                 : fmt::format("config.json speaks of {} for predicting further tokens, but {} tensors "
-                                               "are not there: mlx-lm leaves them out; take the published model",
-                                               counted(stated, "block"), stated == 1 ? "its" : "their"),
+                     stated == 0
+                         ? std::string("has no multi-token prediction (MTP) block")
+                         : fmt::format("config.json announces {} for multi-token prediction (MTP), but {} tensors are "
+                                       "missing, because mlx-lm leaves them out; use the published model",
+                                       counted(stated, "block"), stated == 1 ? "its" : "their"),
                      {}, {}, model.directory);
 }
 
@@ -263,12 +263,11 @@ HfModel::HfModel(SafetensorsModel model)
 Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened, PredictionChoice prediction) {
   if (opened.config_error) return tl::make_unexpected(std::move(*opened.config_error));
   if (const auto adapter = peft_adapter(opened.folder)) {
-    return input_error(
-        "convert-peft",
-        fmt::format("is a {}, not a model: merge it into its base model (mlx2gguf BASE --lora ADAPTER), or make a GGUF "
-                    "adapter of it (mlx2gguf ADAPTER --base BASE)",
-                    adapter->text()),
-        {}, {}, opened.set.path);
+    return input_error("convert-peft",
+                       fmt::format("is a {}, not a model: merge it into its base model (mlx2gguf BASE --lora ADAPTER), "
+                                   "or convert it to a GGUF adapter (mlx2gguf ADAPTER --base BASE)",
+                                   adapter->text()),
+                       {}, {}, opened.set.path);
   }
   if (!opened.config) {
     return input_error("convert-no-config",

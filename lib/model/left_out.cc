@@ -13,15 +13,15 @@ std::string_view reason_text(LeftOutReason reason) {
   switch (reason) {
     case LeftOutReason::other_part:
       return "part of a vision or audio model, which llama.cpp reads from a file of its own";
-    case LeftOutReason::prediction: return "predicts further tokens";
-    case LeftOutReason::computed: return "is computed at run time";
+    case LeftOutReason::prediction: return "part of multi-token prediction (MTP)";
+    case LeftOutReason::computed: return "computed at run time";
     case LeftOutReason::activation_scales: return "scales activations, which the output does not quantise";
     case LeftOutReason::tied_copy: return "a copy of the embedding: the model is tied";
-    case LeftOutReason::loader_copy: return "a copy that only the loader wants";
-    case LeftOutReason::zero_bias: return "adds nothing: all of it is zero";
+    case LeftOutReason::loader_copy: return "a copy that only llama.cpp's loader needs";
+    case LeftOutReason::zero_bias: return "all zero, so it adds nothing";
     case LeftOutReason::in_config: break;
   }
-  return "config.json has its factors";
+  return "its factors are in config.json";
 }
 
 std::string left_out_text(const LeftOut& tensor) {
@@ -38,7 +38,7 @@ void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings) {
         Scope::model, "convert-left-out",
         fmt::format("{} of the model {} not in the output: {}", counted(count, "tensor"), verb(count, "is", "are"),
                     reason == LeftOutReason::prediction
-                        ? "layers that predict further tokens"
+                        ? "multi-token prediction (MTP) layers"
                         : "parts for vision or audio, which llama.cpp reads from a file of its own (mmproj)"),
         at_tensor(first->name));
   }

@@ -59,11 +59,11 @@ Result<OllamaManifest> read_ollama_manifest(const std::string& path) {
   const auto document = json::load(path, max_manifest_bytes);
   if (!document) {
     if (is_read_failure(document.error())) return tl::make_unexpected(document.error());
-    return refused("is not a manifest of Ollama: " + document.error().message);
+    return refused("is not an Ollama manifest: " + document.error().message);
   }
   OllamaManifest manifest{.blobs = models_folder(path) + "/blobs", .layers = {}};
   const auto layers = json::array_member((*document)->root, "layers");
-  if (!layers) return refused("is not a manifest of Ollama: it has no layers");
+  if (!layers) return refused("is not an Ollama manifest: it has no layers");
   u64 number = 0;
   for (const json::Element element : *layers) {
     MU_ASSIGN(OllamaLayer layer, read_layer(element, fmt::format("layer {}", number++)));

@@ -148,7 +148,7 @@ Status InflatedSource::check_end() const {
     if (state.stream.avail_out == 0) return tl::make_unexpected(broken("hold more than the archive says"));
   }
   if (state.next_input - state.stream.avail_in != record_.stored_bytes) {
-    return tl::make_unexpected(broken("go on after their end"));
+    return tl::make_unexpected(broken("continue after their end"));
   }
   return {};
 }

@@ -98,7 +98,7 @@ Status LegacyReader::check_tar() {
   if (document_.file_size < block.size()) return {};
   MU_TRY(source_.read_exact(0, std::as_writable_bytes(std::span(block))));
   if (is_tar_header(block)) {
-    error("pt-legacy", "is a tar archive as well, which torch reads before it looks for pickles", tar_checksum_at);
+    error("pt-legacy", "is also a tar archive, which torch tries before pickles", tar_checksum_at);
   }
   return {};
 }

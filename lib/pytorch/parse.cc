@@ -96,9 +96,8 @@ const ZipRecord* ZipCheckpoint::find_pickle() {
   for (const ZipRecord& candidate : document_.records) {
     if (root_of(candidate.name) != root_of(document_.records.front().name)) {
       error("pt-root",
-            fmt::format(
-                "is not in the folder '{}' of the first record: which of the two a loader takes depends on the loader",
-                root_of(document_.records.front().name)),
+            fmt::format("is not in the folder '{}' of the first record: loaders differ in which of the two they use",
+                        root_of(document_.records.front().name)),
             Place{"record", candidate.name}.text(), candidate.header_offset);
     }
     const std::string folded = folded_name(candidate.name);
@@ -130,7 +129,7 @@ Status ZipCheckpoint::check_byte_order() {
   MU_ASSIGN(const std::string order, text_of("byteorder"));
   if (order != "little") {
     error("pt-byteorder",
-          fmt::format("its byte order is '{}'; only little is read, and older versions of torch ignore the record",
+          fmt::format("its byte order is '{}'; only little is supported, and older versions of torch ignore the record",
                       order));
   }
   return {};

@@ -108,13 +108,14 @@ FindingLog PickleMachine::take_findings() {
     const u64 at = global.called_at.value_or(global.position);
     std::optional<u64> offset;
     if (base_) offset = *base_ + at;
-    all.error(Scope::container, "pt-global",
-              global.called_at
-                  ? fmt::format("calls {} with {} at byte {} of {}: the file is a program, not only tensors; do not "
-                                "load it with torch",
-                                global.full_name(), global.arguments, at, name_)
-                  : fmt::format("names {} at byte {} of {}, which makes no tensor", global.full_name(), at, name_),
-              {}, offset);
+    all.error(
+        Scope::container, "pt-global",
+        global.called_at
+            ? fmt::format("calls {} with {} at byte {} of {}: the file is a program, not only tensors; do not "
+                          "load it with torch",
+                          global.full_name(), global.arguments, at, name_)
+            : fmt::format("names {} at byte {} of {}, which does not build a tensor", global.full_name(), at, name_),
+        {}, offset);
   }
   all.add_all(std::move(findings_));
   return all;

@@ -65,7 +65,7 @@ bool PickleMachine::push(ValueId value) {
 }
 
 bool PickleMachine::pop(ValueId& value) {
-  if (stack_.empty() || (!marks_.empty() && marks_.back() == stack_.size())) return broken("takes from an empty stack");
+  if (stack_.empty() || (!marks_.empty() && marks_.back() == stack_.size())) return broken("pops from an empty stack");
   value = stack_.back();
   stack_.pop_back();
   return true;
@@ -208,7 +208,7 @@ bool PickleMachine::step(u8 code) {
       const auto known = std::ranges::find(refused, code, &RefusedOpcode::code);
       return fail("pt-opcode", known == std::end(refused)
                                    ? fmt::format("opcode {:#04x} does not exist", code)
-                                   : fmt::format("opcode {} has no place in a checkpoint", known->name));
+                                   : fmt::format("opcode {} is not allowed in a checkpoint", known->name));
     }
   }
 }
@@ -316,7 +316,7 @@ bool PickleMachine::remember(u64 slot) {
 /// it.
 void PickleMachine::report_overwritten(u64 slot) {
   findings_.error(Scope::container, "pt-memo", [&] {
-    return fmt::format("memo slot {} is written twice (byte {} of {}): no writer of checkpoints does so", slot,
+    return fmt::format("memo slot {} is written twice (byte {} of {}), which no checkpoint writer does", slot,
                        opcode_at_, name_);
   });
 }

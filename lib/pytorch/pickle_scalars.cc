@@ -128,7 +128,7 @@ bool PickleMachine::push_text(u8 code) {
     case 'T': {
       i32 size = 0;
       if (!take_number(size)) return false;
-      if (size < 0) return broken("a text of negative length");
+      if (size < 0) return broken("a string of negative length");
       return take(static_cast<u64>(size), text) && as(ValueKind::text);
     }
     case 'U': return take_counted<u8>(text) && as(ValueKind::text);

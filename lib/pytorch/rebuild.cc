@@ -98,7 +98,7 @@ bool PickleMachine::check_metadata(ValueId metadata) {
   if (values_.find(metadata, "conj") != nullptr) {
     return fail("pt-tensor", "a tensor is conjugated lazily ('conj'); save its resolve_conj() instead");
   }
-  return fail("pt-tensor", "a tensor has metadata of a kind that is not known");
+  return fail("pt-tensor", "a tensor has metadata of an unknown kind");
 }
 
 /// Checks the attributes that torch sets on a Parameter: a dict, or a pair of dicts. None may change its values.
@@ -152,7 +152,7 @@ bool PickleMachine::build() {
 bool PickleMachine::copy_items(ValueId from, std::vector<ValueId>& out) {
   const std::span<const ValueId> items = values_.items(from);
   copied_items_ += items.size();
-  if (copied_items_ > bytes_.size()) return fail("pt-limit", "copies containers again and again");
+  if (copied_items_ > bytes_.size()) return fail("pt-limit", "copies containers over and over");
   out.insert(out.end(), items.begin(), items.end());
   return true;
 }
@@ -186,7 +186,7 @@ bool PickleMachine::make_dict(const GlobalUse& global, ValueId arguments) {
     std::vector<ValueId> pair;
     if ((!values_.is(entry, ValueKind::list) && !values_.is(entry, ValueKind::tuple)) ||
         values_.items(entry).size() != 2) {
-      return broken("an OrderedDict is made of entries that are not pairs");
+      return broken("an OrderedDict is built from entries that are not pairs");
     }
     if (!copy_items(entry, pair)) return false;
     values_.append(made, pair);
@@ -200,7 +200,7 @@ bool PickleMachine::make_set(ValueId arguments) {
   if (!given.empty()) {
     const ValueKind kind = values_[given[0]].kind;
     if (given.size() != 1 || (kind != ValueKind::list && kind != ValueKind::tuple && kind != ValueKind::set)) {
-      return broken("a set is made of something else than a list");
+      return broken("a set is built from something other than a list");
     }
     if (!copy_items(given[0], items)) return false;
   }
@@ -213,7 +213,7 @@ bool PickleMachine::make_parameter(const GlobalUse& global, ValueId argument_tup
   const std::size_t most = role == GlobalRole::parameter ? 2 : role == GlobalRole::rebuild_parameter ? 3 : 4;
   const std::size_t fewest = role == GlobalRole::parameter ? 1 : most;
   if (arguments.size() < fewest || arguments.size() > most || !values_.is(arguments[0], ValueKind::tensor)) {
-    return fail("pt-tensor", "a parameter is made of something else than a tensor");
+    return fail("pt-tensor", "a parameter is built from something other than a tensor");
   }
   const ValueId state = role == GlobalRole::rebuild_parameter_with_state ? arguments[3] : values_.none();
   if (!check_attributes(state)) return false;
@@ -245,7 +245,7 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple, bool is_new_
       // Bytes, as protocol 2 writes them. Other codecs (rot13) return text, which could be used as a name.
       if (arguments.size() != 2 || !values_.is(arguments[0], ValueKind::text) ||
           !values_.is(arguments[1], ValueKind::text) || values_.text(arguments[1]) != "latin1") {
-        return broken("_codecs.encode of something else than (text, 'latin1')");
+        return broken("_codecs.encode of something other than (text, 'latin1')");
       }
       Value bytes = values_[arguments[0]];
       bytes.kind = ValueKind::bytes;
@@ -255,7 +255,7 @@ bool PickleMachine::call(GlobalUse& global, ValueId argument_tuple, bool is_new_
     case GlobalRole::numpy_dtype: return push_object(argument_tuple, true);
     case GlobalRole::size:
       if (arguments.size() != 1 || !values_.is(arguments[0], ValueKind::tuple)) {
-        return broken("torch.Size of something else than a tuple");
+        return broken("torch.Size of something other than a tuple");
       }
       return push(arguments[0]);
     case GlobalRole::rebuild_tensor:

@@ -67,10 +67,9 @@ bool PickleMachine::enter_storage(std::string_view key, StorageUse use, ValueId&
   }
   made = known->second;
   if (is_same(storages_[static_cast<std::size_t>(values_[made].number)], use)) return true;
-  return fail("pt-storage",
-              fmt::format("the storage '{}' is described twice, with another class, length or part of its root: torch "
-                          "takes the first description for both",
-                          key));
+  return fail("pt-storage", fmt::format("the storage '{}' is described twice, with a different class, length or view: "
+                                        "torch uses the first description for both",
+                                        key));
 }
 
 bool PickleMachine::rebuild_storage(std::span<const ValueId> id, ValueId& made) {

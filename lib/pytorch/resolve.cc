@@ -91,11 +91,11 @@ std::optional<Elements> Resolver::elements_of(const TensorUse& use, const std::s
   // Like torch: the product of all sizes must fit, even if one of them is 0.
   const std::optional<u64> count = checked_product(found.shape);
   const std::optional<u64> bytes = count ? checked_mul(*count, use.element_bytes) : std::nullopt;
-  if (!bytes || *bytes > most_bytes) return wrong("pt-tensor", "its sizes multiply to more than 63 bits hold");
+  if (!bytes || *bytes > most_bytes) return wrong("pt-tensor", "the product of its sizes exceeds 63 bits");
   const u32 stored_width = storage.storage_class.element_bytes;
   const std::optional<u64> root_bytes = checked_mul(storage.elements, stored_width);
   if (!root_bytes || *root_bytes > most_bytes) {
-    return wrong("pt-storage", "its storage has more bytes than 63 bits hold");
+    return wrong("pt-storage", "the size of its storage exceeds 63 bits");
   }
   // Elements in the storage, or in the view of it, by the tensor's element size.
   const u64 held = storage.view_elements * stored_width / use.element_bytes;
@@ -147,7 +147,7 @@ void Resolver::check_others(const std::vector<NamedTensor>& named) {
     if (bytes && *bytes <= most_bytes) {
       storage_of(use);
     } else {
-      error("pt-storage", fmt::format("the storage '{}' has more bytes than 63 bits hold", use.key), {});
+      error("pt-storage", fmt::format("the size of the storage '{}' exceeds 63 bits", use.key), {});
     }
   }
 }
@@ -165,7 +165,8 @@ void Resolver::check_expansion() {
     if (total <= most) continue;
     document_.findings.error(
         Scope::container, "pt-expanded",
-        fmt::format("its views ask for more than {} bytes, {} times what the file holds and 1 GiB", most, times),
+        fmt::format("the views up to this tensor take more than {} bytes, which is {} times the file's size plus 1 GiB",
+                    most, times),
         at_tensor(tensor.name));
     document_.tensors.resize(i);
     return;

@@ -82,7 +82,7 @@ class Walk {
     }
     if (!exhausted_) {
       findings_.error(Scope::container, "pt-limit",
-                      "the names of its tensors take far more bytes than the file: it repeats containers or keys");
+                      "the names of its tensors take far more space than the file: it repeats containers or keys");
     }
     exhausted_ = true;
     return false;
@@ -125,8 +125,7 @@ class Walk {
     if (!charge(path_.size() + bytes_per_tensor + dims * bytes_per_dim)) return;
     if (object_keys_ > 0) {
       findings_.error(Scope::container, "pt-same-name",
-                      "is below a dict with keys that are objects: they can equal its other keys, and replace their "
-                      "tensors",
+                      "is below a dict with objects as keys, which can equal its other keys and replace their tensors",
                       at_tensor(path_));
     }
     is_named_[tensor] = true;

@@ -157,7 +157,7 @@ Status ZipReader::read_central_headers(const ZipDirectory& directory) {
     const bool has_sizes = header.take_zip64(extra, &header_offset);
     if (!has_sizes) error("pt-zip-header", "its zip64 sizes are missing", at_record(header.name), at);
     if (extra_field(extra, extra_unicode_path)) {
-      error("pt-zip-name", "has a second name in an extra field, which some readers take", at_record(header.name), at);
+      error("pt-zip-name", "has a second name in an extra field, which some readers use", at_record(header.name), at);
     }
     Entry entry{{header.name, header_offset, 0, header.stored_bytes, header.bytes, header.crc,
                  header.method == method_deflated},
@@ -194,7 +194,8 @@ bool ZipReader::check_central_header(const Header& header, const Entry& entry, u
     return wrong(fmt::format("has compression method {}; 0 (stored) and 8 (deflated) are allowed", header.method));
   }
   if (!record.is_deflated && record.bytes != record.stored_bytes) {
-    return wrong(fmt::format("is stored, but has {} bytes and {} stored ones", record.bytes, record.stored_bytes));
+    return wrong(fmt::format("is stored without compression, but has {} bytes and a stored size of {}", record.bytes,
+                             record.stored_bytes));
   }
   if (record.stored_bytes == 0 && record.bytes != 0) {
     return wrong(fmt::format("has {} bytes, but none are stored", record.bytes));
@@ -325,7 +326,7 @@ void ZipReader::check_names() {
   for (std::size_t i = 0; i < archive_.records.size(); ++i) {
     const ZipRecord& record = archive_.records[i];
     if (seen.emplace(folded_name(record.name), i).second) continue;
-    error("pt-zip-duplicate", "is there twice (letter case does not count): readers differ in which one they take",
+    error("pt-zip-duplicate", "appears twice (ignoring case): readers differ in which one they use",
           at_record(record.name), record.header_offset);
   }
 }

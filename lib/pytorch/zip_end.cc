@@ -67,12 +67,12 @@ Result<std::optional<ZipDirectory>> EndReader::find_directory() {
     before = tail.rfind(end_magic, before - 1);
     if (before == std::string::npos) break;
     if (fits(before, end_bytes, tail.size()) && is_end_record(tail.data() + before)) {
-      error("there are two end records: readers differ in which one they take", tail_at + before);
+      error("there are two end records: readers differ in which one they use", tail_at + before);
       return none;
     }
   }
   if (!is_end_record(end)) {
-    error("the end record speaks of several disks", tail_at + at);
+    error("the end record refers to several disks", tail_at + at);
     return none;
   }
   return zip64_directory(tail_at + at, {load<u32>(end + 16), load<u32>(end + 12), load<u16>(end + 10)});

@@ -93,7 +93,7 @@ Result<std::shared_ptr<const ImportanceMatrix>> ImportanceMatrix::read(std::shar
 Status ImportanceMatrix::index_names() {
   names_.reserve(entries_.size());
   for (const ImportanceEntry& entry : entries_) {
-    if (!names_.insert(entry.name).is_new) return bad_entry(path_, entry.name, "is there twice");
+    if (!names_.insert(entry.name).is_new) return bad_entry(path_, entry.name, "appears twice");
   }
   return {};
 }
@@ -150,7 +150,7 @@ Status ImportanceMatrix::read_entries(const gguf::Document& document) {
       }
     }
     if (plain_sums != nullptr && plain_sums->elements() != sums->elements()) {
-      return bad_entry(path_, name, "has sums of the values and of their squares, but not as many");
+      return bad_entry(path_, name, "has sums of the values and of their squares, but not equally many");
     }
     ImportanceEntry entry{.name = std::string(name),
                           .values = *sums->elements(),
@@ -174,8 +174,8 @@ Status ImportanceMatrix::read_legacy() {
   const i32 count = reader.read<i32>();
   if (!reader.ok() || count < 1 || !reader.may_hold(static_cast<u64>(count), 16)) {
     return broken(reader, path_,
-                  "is neither GGUF nor an importance matrix of the older format: no number of entries "
-                  "that the file could hold");
+                  "is neither GGUF nor an importance matrix in the older .dat format: the file cannot hold the number "
+                  "of entries it states");
   }
   for (i32 i = 0; i < count; ++i) {
     const u64 record_offset = reader.offset();

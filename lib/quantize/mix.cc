@@ -281,11 +281,11 @@ Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name)
     case TensorType::Q6_K: next = TensorType::Q8_0; break;
     default:
       if (type_info(type).block_elements > 32) {
-        return input_error("quantize-no-fallback",
-                           fmt::format("rows of {} elements are not whole blocks of {}, and no other type takes its "
-                                       "place",
-                                       ne0, type_name(type)),
-                           at_tensor(name));
+        return input_error(
+            "quantize-no-fallback",
+            fmt::format("rows of {} elements are not whole blocks of {}, and no other type can replace it", ne0,
+                        type_name(type)),
+            at_tensor(name));
       }
   }
   return fits(next) ? next : TensorType::F16;

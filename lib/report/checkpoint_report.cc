@@ -67,7 +67,7 @@ std::string checkpoint_text(const to_safetensors::CheckpointReport& report, bool
   for (const auto& [name, kept] : report.shared) {
     text += fmt::format("{} is {}: written once\n", escape(name), escape(kept));
   }
-  if (!report.wrapper.empty()) text += fmt::format("'{}.' is taken off the names\n", report.wrapper);
+  if (!report.wrapper.empty()) text += fmt::format("'{}.' is removed from the names\n", report.wrapper);
   if (!report.left_out.empty()) {
     text += fmt::format("left out: {} next to the weights, the first is {}\n",
                         counted(report.left_out.size(), "tensor"), escape(report.left_out.front()));

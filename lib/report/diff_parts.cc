@@ -177,10 +177,10 @@ std::vector<std::string> difference_phrases(const ModelDiff& diff) {
   add(diff.tensors.added.size(), "tensor", "added");
   add(diff.tensors.removed.size(), "tensor", "removed");
   add(diff.tensors.reshaped.size(), "tensor", "reshaped");
-  if (diff.types_count()) add(diff.tensors.retyped, "tensor", "of another type");
+  if (diff.types_count()) add(diff.tensors.retyped, "tensor", "of a different type");
   u64 values = 0;
   for (std::size_t i = 0; i < diff.measured.size(); ++i) values += diff.is_within(diff.measured[i]) ? 0 : 1;
-  add(values, "tensor", "with other values");
+  add(values, "tensor", "with different values");
   add(diff.layout.size(), "place", verb(diff.layout.size(), "differs", "differ"));
   return phrases;
 }

@@ -50,7 +50,7 @@ std::string tensor_text(const ComparedTensor& tensor);
 /// Returns for example "0.52 %", "3.1e-05 %" or "infinite".
 std::string rms_text(double rms);
 
-/// Returns one phrase per kind of difference: "2 keys changed, 1 tensor added, 3 tensors with other values".
+/// Returns one phrase per kind of difference: "2 keys changed, 1 tensor added, 3 tensors with different values".
 std::vector<std::string> difference_phrases(const ModelDiff& diff);
 
 /// The combined value comparison of all tensors with one role ("attn_q.weight") or in one layer ("blk.3").

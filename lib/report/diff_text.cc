@@ -133,10 +133,10 @@ class DiffText {
   void write_types() {
     const TensorChanges& tensors = diff_.tensors;
     if (tensors.retyped == 0) return;
-    heading("types",
-            fmt::format("{} of {} {}{}", thousands(tensors.retyped), counted(tensors.same_shape.size(), "tensor"),
-                        verb(tensors.retyped, "differs", "differ"),
-                        diff_.types_count() ? "" : ", which does not count with --max-rms"));
+    heading(
+        "types",
+        fmt::format("{} of {} {}{}", thousands(tensors.retyped), counted(tensors.same_shape.size(), "tensor"),
+                    verb(tensors.retyped, "differs", "differ"), diff_.types_count() ? "" : ", ignored with --max-rms"));
     std::set<std::pair<std::string_view, std::string_view>> roles;
     const auto role_of = [](const TensorPair& pair) {
       const std::optional<LayerName> name = parse_layer_name(pair.a->name);

@@ -46,7 +46,7 @@ Result<std::string> explained_finding(const std::string& code) {
   if (page) return code + "\n\n" + plain_text(*page) + "\n";
   Error error =
       input_error("verify-unknown-code",
-                  fmt::format("'{}' is not the code of a finding; codes are in brackets at the end of a line", code))
+                  fmt::format("'{}' is not a finding code; codes are in brackets at the end of a message", code))
           .value();
   error.kind = ErrorKind::no_match;
   return tl::make_unexpected(std::move(error));

@@ -63,9 +63,9 @@ class FitText {
     if (run.v_type != run.k_type) cache += fmt::format("/{}", type_name(run.v_type));
     cache += run.unified ? " cache, unified" : " cache";
     return {counted(run.sequences, "sequence"),
-            fmt::format("batches of {}, computed {} at once", thousands(run.batch), thousands(run.ubatch)), cache,
+            fmt::format("batch {}, micro-batch {}", thousands(run.batch), thousands(run.ubatch)), cache,
             run.flash_attention ? "flash attention" : "no flash attention",
-            run.full_windows ? "windows cached in full" : ""};
+            run.full_windows ? "full cache for sliding windows" : ""};
   }
 
   std::vector<std::string> available_texts() const {
@@ -148,12 +148,11 @@ class FitText {
   // Warns if the model fits by the estimate but not at the upper end of its range.
   void write_doubt(const ContextFit& context) {
     if (context.fits_at_most || !report_.request.available.is_limited()) return;
-    paragraph(
-        fmt::format("That is close: the estimate of compute buffers ({} GiB) may be too low; with {} GiB, the most "
-                    "that was seen, it would not fit.",
-                    gib(context.usage.compute.gpu_bytes + context.usage.compute.host_bytes),
-                    gib(context.usage.compute.high_bytes)),
-        4);
+    paragraph(fmt::format("This is close: the estimated compute buffers ({} GiB) may be too low; with {} GiB, the "
+                          "largest measured, the model would not fit.",
+                          gib(context.usage.compute.gpu_bytes + context.usage.compute.host_bytes),
+                          gib(context.usage.compute.high_bytes)),
+              4);
   }
 
   void write_verdict(const ContextFit& context) {
@@ -168,10 +167,10 @@ class FitText {
     }
     out_ << head << " " << style_(Paint::bad, "do not fit");
     if (context.alternatives.empty()) {
-      out_ << ", and no option helps:\n  it takes a smaller quantisation or more memory\n";
+      out_ << ", and no option helps:\n  use a smaller quantisation or more memory\n";
       return;
     }
-    out_ << ". Alternatives, what costs least first:\n";
+    out_ << ". Alternatives, cheapest first:\n";
     for (const Alternative& alternative : context.alternatives) {
       const memory::Usage& usage = alternative.usage;
       std::string text =
@@ -230,7 +229,7 @@ class FitText {
   void warn_of_contexts() {
     for (const ContextFit& context : report_.contexts) {
       if (report_.trained_context.value_or(0) == 0 || context.run.context <= *report_.trained_context) continue;
-      note(fmt::format("Warning: the model was trained for {} tokens; beyond that, as with {}, answers get worse.",
+      note(fmt::format("Warning: the model was trained for {} tokens; with more, such as {}, answers get worse.",
                        thousands(*report_.trained_context), thousands(context.run.context)));
       return;
     }
@@ -243,16 +242,17 @@ class FitText {
       if (!has_wide_range(compute)) continue;
       const bool has_gpu = context.usage.placement.has_gpu;
       note(fmt::format(
-          "With {}, the estimate of compute buffers in host memory was {:g} to {:g} times what was measured{}.",
+          "With {}, the estimated compute buffers in host memory were {:g} to {:g} times the measured ones{}.",
           has_gpu ? "a part of the model on the GPU" : "no GPU", compute.host_range.least, compute.host_range.most,
-          has_gpu ? fmt::format(", that on the GPU {:g} to {:g} times", compute.gpu_range.least, compute.gpu_range.most)
-                  : std::string()));
+          has_gpu
+              ? fmt::format(", those on the GPU {:g} to {:g} times", compute.gpu_range.least, compute.gpu_range.most)
+              : std::string()));
       break;
     }
     if (!report_.request.available.gpus.empty()) {
       note(
-          "Several GPUs: each is given the compute buffers of one. That was not measured; where the runtime works on "
-          "several batches at once, masks and inputs are there up to four times.");
+          "Several GPUs: each is assumed to need the compute buffers of a single one. This was not measured; if the "
+          "runtime pipelines batches, masks and inputs exist up to four times.");
     }
   }
 
@@ -264,25 +264,22 @@ class FitText {
                        verb(report_.unknown_sizes, "is", "are")));
     }
     if (report_.part) {
-      note(fmt::format("Only part {} of {} is here: the weights of the others are not counted.", report_.part->number,
-                       report_.part->count));
+      note(fmt::format("Only part {} of {} is present: the weights of the others are not counted.",
+                       report_.part->number, report_.part->count));
     }
     note("Sizes in GiB (2^30 bytes).");
     if (!report_.is_known) {
-      note(
-          fmt::format("The architecture '{}' is not known: weights are all that is counted; what its cache takes is "
-                      "unknown.",
-                      escape(report_.architecture)));
+      note(fmt::format("The architecture '{}' is not known: only the weights are counted, not the cache.",
+                       escape(report_.architecture)));
       return;
     }
-    note(
-        fmt::format("KV cache and state: exact for {}. Compute buffers: an estimate; 'from – to' is what it was off by "
-                    "where it was measured, other backends may be outside. Not counted: the context and pools of CUDA "
-                    "(hundreds of MiB).",
-                    memory::runtime));
+    note(fmt::format(
+        "KV cache and state: exact for {}. Compute buffers: an estimate; 'from – to' is the measured range, which "
+        "other backends may exceed. Not counted: CUDA's context and memory pools (hundreds of MiB).",
+        memory::runtime));
     warn_of_estimates();
     if (report_.is_draft) {
-      note("This file is not a model by itself: it drafts for one, whose memory comes on top.");
+      note("This file is a draft: the memory of the model it drafts for comes on top.");
     }
     if (report_.has_encoder) {
       note("This model has an encoder and a decoder: its compute buffers may be many times larger.");

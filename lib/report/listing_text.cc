@@ -55,8 +55,8 @@ class TextDump {
     }
     if (tables.shortened()) {
       const bool is_gguf = listing_.format == Listing::Format::gguf;
-      note(is_gguf ? "… means cut short: --get KEY prints one value in full,"
-                   : "… means cut short: --get KEY prints the whole value.",
+      note(is_gguf ? "… marks a shortened value: --get KEY prints one in full,"
+                   : "… marks a shortened value: --get KEY prints it in full.",
            is_gguf ? "--json-array all of them." : "");
     }
     return {};
@@ -265,7 +265,7 @@ class TextDump {
     const ListedFile& first = listing_.files.front();
     std::vector<std::string> facts;
     if (!first.data_offset) {
-      facts.push_back(style_(Paint::bad, "header not complete"));
+      facts.push_back(style_(Paint::bad, "header incomplete"));
     } else if (listing_.format == Listing::Format::gguf || !listing_.is_split()) {
       facts.push_back(fmt::format("header {}", byte_text(first.header_bytes)));
       facts.push_back(fmt::format("data from byte {}", thousands(*first.data_offset)));

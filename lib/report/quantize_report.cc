@@ -179,7 +179,7 @@ std::string quantize_text(const QuantizeReport& report, bool all) {
   if (all) {
     for (const QuantizedTensor& tensor : report.tensors) text += tensor_line(tensor, width);
   } else if (const std::vector<std::size_t> worst = report.worst_first(); worst.size() > shown) {
-    text += "farthest from the source:\n";
+    text += "largest errors:\n";
     for (std::size_t i = 0; i < shown; ++i) text += "  " + tensor_line(report.tensors[worst[i]], width);
   }
   text += types_text(report);

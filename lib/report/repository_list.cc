@@ -49,12 +49,12 @@ std::string repository_text(const Repository& repository) {
   }
   if (std::ranges::any_of(repository.models, [](const RepositoryEntry& entry) { return entry.fits.has_value(); })) {
     text +=
-        "\nWhat fits is estimated from sizes: of the smallest model the header was read. gguf-dump --fit of one is "
-        "exact.\n";
+        "\nWhether a model fits is estimated from its size and the smallest model's header. gguf-dump --fit MODEL "
+        "reads its own.\n";
   }
   if (!repository.models.empty()) {
-    text += fmt::format("\nName one to see what is in it: gguf-dump {}\n",
-                        escape(repository.path_of(repository.models.front())));
+    text +=
+        fmt::format("\nTo see what is in one: gguf-dump {}\n", escape(repository.path_of(repository.models.front())));
   }
   return text;
 }

@@ -254,7 +254,7 @@ std::string transfer_text(const TransferReport& report, bool all) {
   text += left_out_lines(report, all);
   std::string assumed;
   for (const std::string& member : report.assumed) assumed += (assumed.empty() ? "" : ", ") + escape(member);
-  if (!assumed.empty()) text += "not in the file, defaults taken: " + assumed + '\n';
+  if (!assumed.empty()) text += "not in the file, defaults used: " + assumed + '\n';
   if (to_gguf ? report.files.size() > 1 : report.dry_run) {
     for (const OutputFile& file : report.files) {
       text += fmt::format("{}{}: {}, {}\n", report.dry_run ? "would write " : "", escape(file.path),

@@ -43,7 +43,7 @@ class MarkdownForm : public VerifyForm {
   std::string finish() override {
     std::string text = fmt::format("## verify: {}, {} bad\n\n", counted(paths_, "path"), bad_);
     text += "| | path | format | errors | warnings |\n|---|---|---|---|---|\n" + rows_ + lists_;
-    if (left_out_ > 0) text += fmt::format("\n{} more, which do not fit on this page.\n", counted(left_out_, "path"));
+    if (left_out_ > 0) text += fmt::format("\n{} more do not fit on this page.\n", counted(left_out_, "path"));
     return text;
   }
 

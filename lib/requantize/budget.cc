@@ -217,8 +217,8 @@ Result<Budget> choose_within(const Source& source, const quantize::ImportanceMat
   MU_ASSIGN(const u64 least, limits.size_of(smallest));
   const auto refuse = [&](std::string_view into) {
     return input_error("quantize-max-size",
-                       fmt::format("does not fit into {}: the smallest there is takes {}", into, byte_text(least)), {},
-                       {}, request.input);
+                       fmt::format("does not fit into {}: the smallest possible file takes {}", into, byte_text(least)),
+                       {}, {}, request.input);
   };
   if (limits.max_bytes && least > *limits.max_bytes) return refuse(byte_text(*limits.max_bytes));
   Budget budget{.types = chooser.within(least, limits.max_bytes.value_or(~u64{0} >> 1)), .mix = nullptr, .sample = {}};
@@ -243,7 +243,7 @@ Result<Budget> choose_within(const Source& source, const quantize::ImportanceMat
   budget.mix = chooser.mix_named_after(budget.types);
   MU_TRY(limits.size_of(budget.types));
   budget.sample =
-      fmt::format("up to {} rows of each tensor, evenly spread, at most {} values", sample_rows, sample_elements);
+      fmt::format("up to {} rows of each tensor, evenly spaced, at most {} values", sample_rows, sample_elements);
   return budget;
 }
 

@@ -84,9 +84,8 @@ Status TensorEncoder::copy_piece(const PlannedTensor& planned, u64 first, u64 co
   const BlockCheck check = check_blocks(planned.type, out);
   if (check.first && !check.first->is_warning) {
     const SourceTensor& source = plan_.source->tensors()[planned.source];
-    return refuse(
-        request_, source, "quantize-not-finite",
-        fmt::format("{} in {}: {}", check.first->what, source.form, "the source has values without a meaning"));
+    return refuse(request_, source, "quantize-not-finite",
+                  fmt::format("{} in {}: {}", check.first->what, source.form, "the source has undefined values"));
   }
   return {};
 }
@@ -163,9 +162,8 @@ void TensorEncoder::settle(QuantizeReport& report) {
     report.remarks.add({.severity = Severity::warning,
                         .scope = Scope::data,
                         .code = "quantize-iq3s-misplaced",
-                        .message =
-                            "IQ3_S blocks with a group of zeros before other values decode wrong, as ggml writes "
-                            "them (--correct writes what they mean)",
+                        .message = "IQ3_S blocks with a group of zeros before other values decode wrongly, as those of "
+                                   "ggml do (--correct encodes them correctly)",
                         .where = at_tensor(report.tensors[i].name)});
   }
 }

@@ -64,7 +64,7 @@ class Planner {
                                                 .has_importance = plan_.importance != nullptr,
                                                 .overrides = overrides_}));
     if (is_limited() && !plan_.source->only_order().empty()) {
-      return pipe_error("--max-size and --gpu look at values before they choose the types; save it to a file first");
+      return pipe_error("--max-size and --gpu read values before they choose types; save it to a file first");
     }
     if (request_.keep_exact) keep_what_gains_nothing();
     if (is_limited()) MU_TRY(fit_into_limits());
@@ -85,7 +85,7 @@ class Planner {
     if (is_limited() && (request_.pure || request_.mix != nullptr)) {
       return usage_error("--max-size and --gpu choose the types: they cannot be combined with --type and --pure");
     }
-    if (request_.context && !request_.gpu) return usage_error("--context goes with --gpu");
+    if (request_.context && !request_.gpu) return usage_error("--context needs --gpu");
     return {};
   }
 
@@ -125,7 +125,8 @@ class Planner {
       }
     }
     if (taken == 0) {
-      return input_error("quantize-like", "has no tensor of the name of one of the model", {}, {}, request_.like);
+      return input_error("quantize-like", "has no tensor with the name of a tensor of the model", {}, {},
+                         request_.like);
     }
     return {};
   }
@@ -155,7 +156,7 @@ class Planner {
     wanted.available.gpu = request_.gpu;
     MU_ASSIGN(const memory::FitReport report, memory::fit(set, wanted));
     if (!report.contexts.empty() && report.contexts.front().fits) return *report.contexts.front().fits;
-    return input_error("quantize-memory", "how much memory this model takes is not known: --max-size works", {}, {},
+    return input_error("quantize-memory", "the memory use of this model is not known; use --max-size", {}, {},
                        request_.input);
   }
 
@@ -209,8 +210,8 @@ class Planner {
     if (behind == plan_.reading.end()) return {};
     const auto name = [&](std::size_t i) { return plan_.source->tensors()[plan_.tensors[i].source].name; };
     return pipe_error(
-        fmt::format("gives {} before {}, which the output has the other way round: give it a file (-o "
-                    "FILE), or save the input to one first",
+        fmt::format("delivers {} before {}, but the output needs the opposite order: write to a file (-o FILE), or "
+                    "save the input to a file first",
                     name(behind[0]), name(behind[1])));
   }
 
@@ -234,7 +235,7 @@ class Planner {
     }
     plan_.report.remarks.warning(
         Scope::model, "imatrix-incomplete",
-        fmt::format("{} has no weights for {}, which {} quantised without: {}", request_.importance,
+        fmt::format("{} has no weights for {}, which {} quantised without them: {}", request_.importance,
                     counted(count, "tensor"), verb(count, "is", "are"), joined(names)));
   }
 
@@ -244,7 +245,7 @@ class Planner {
         {.severity = Severity::warning,
          .scope = Scope::model,
          .code = "quantize-gains-nothing",
-         .message = fmt::format("{} → {} takes more room and gains nothing (--keep-exact keeps it)",
+         .message = fmt::format("{} → {} takes more space and gains nothing (--keep-exact keeps the source type)",
                                 type_name(tensor.type), type_name(type)),
          .where = at_tensor(tensor.name)});
   }
@@ -331,8 +332,8 @@ class Planner {
                                 .source_bytes = rows * tensor.row_size(),
                                 .copied = planned.copied,
                                 .weighted = planned.importance != nullptr,
-                                .reason = choice.fell_back    ? "its rows do not fit the blocks of the type wanted"
-                                          : choice.overridden ? "wanted by name"
+                                .reason = choice.fell_back    ? "its rows do not fit the blocks of the requested type"
+                                          : choice.overridden ? "requested by name"
                                                               : ""});
     }
   }
@@ -355,11 +356,11 @@ Result<const quantize::ImportanceEntry*> importance_of(const quantize::Importanc
     const u64 wanted = tensor.ne[0] * (tensor.ne.size() > 2 ? tensor.ne[2] : 1);
     if (entry->values != wanted) {
       if (quantize::role_of(tensor.name) != quantize::Role::embedding) {
-        return input_error("imatrix-size",
-                           fmt::format("the importance matrix has {} weights, the tensor takes {}: it was made with "
-                                       "another model",
-                                       entry->values, wanted),
-                           at_tensor(tensor.name), {}, matrix->path());
+        return input_error(
+            "imatrix-size",
+            fmt::format("the importance matrix has {} weights, but the tensor needs {}: it was made from another model",
+                        entry->values, wanted),
+            at_tensor(tensor.name), {}, matrix->path());
       }
       entry = nullptr;
     }
@@ -368,7 +369,7 @@ Result<const quantize::ImportanceEntry*> importance_of(const quantize::Importanc
       needs_importance(type) || (mix != nullptr && quantize::mix_needs_importance(tensor.name, type, *mix));
   if (entry == nullptr && needed) {
     return input_error("quantize-needs-importance",
-                       fmt::format("{} is of no use without importance weights{}", type_name(type),
+                       fmt::format("{} is unusable without importance weights{}", type_name(type),
                                    matrix == nullptr ? " (--imatrix FILE)" : ", and the matrix has none for it"),
                        at_tensor(tensor.name));
   }

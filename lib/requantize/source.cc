@@ -128,7 +128,7 @@ class GgufSource : public Source {
     const auto refuse = [&](std::string_view because) {
       return input_error(
           "adapter-pair",
-          fmt::format("{}, so nothing can be merged into {}; merge into the model's directory (mlx2gguf)", because,
+          fmt::format("{}, so adapters cannot be merged into {}; merge into the model's directory (mlx2gguf)", because,
                       name),
           at_tensor(scale), {}, path);
     };
@@ -139,7 +139,7 @@ class GgufSource : public Source {
     factors.resize(static_cast<std::size_t>(found->ne[0]));
     MU_TRY(catalog_.files[found->file].source->read_exact(found->offset, std::as_writable_bytes(std::span(factors))));
     const bool divides = std::ranges::all_of(factors, [](float factor) { return std::isnormal(factor); });
-    return divides ? Status() : refuse("has a factor by which nothing can be divided");
+    return divides ? Status() : refuse("has a factor that cannot be divided by");
   }
 
   // Tensors changed by adapters are F32 from here on.
@@ -186,7 +186,7 @@ class GgufSource : public Source {
       if (!is_pipe) inputs_.push_back(file.path);
     }
     if (is_pipe && gguf::lone_part(set_)) {
-      return pipe_error("gives one part of a model only; save all of them to files first", path);
+      return pipe_error("delivers only one part of a model; save all parts to files first", path);
     }
     const Findings findings = gguf_structure_rules(set_).findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, path));

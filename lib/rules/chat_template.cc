@@ -104,8 +104,8 @@ void check_written_tokens(const std::vector<std::string>& written, const Vocabul
   is_joined ? drop_joined(vocabulary, found) : drop_merged(vocabulary, found);
   for (const auto& [text, token] : found) {
     log.warning(Scope::model, "template-normal-token",
-                fmt::format("the chat template writes '{}', but token {} with this text is of type NORMAL: prompts get "
-                            "its pieces instead of the token",
+                fmt::format("the chat template writes '{}', but token {} with this text has type NORMAL: prompts "
+                            "contain its pieces instead of the token",
                             text, token),
                 where);
   }

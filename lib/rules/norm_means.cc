@@ -87,14 +87,14 @@ void judge(const Mean& mean, Centre centre, bool may_be_unshifted, std::string_v
   const double found = mean.value();
   const auto say = [&](std::string_view code, std::string_view happened) {
     log.warning(Scope::data, code,
-                fmt::format("has gains that {}, with {} like it: their mean is {:.2f}, and near {} is right {}",
+                fmt::format("has gains that {}, with {} like it: their mean is {:.2f}, but should be near {} {}",
                             happened, counted(mean.tensors - 1, "norm"), found, right, where),
                 at_tensor(mean.first));
   };
   if (found > right + half) {
-    say("data-norms-shifted", "had one added too often");
+    say("data-norms-shifted", "had 1 added once too often");
   } else if (centre == Centre::one && may_be_unshifted && found < right - half) {
-    say("data-norms-unshifted", "lack the one that is added to them");
+    say("data-norms-unshifted", "lack the 1 that should be added");
   }
 }
 

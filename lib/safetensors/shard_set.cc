@@ -47,8 +47,9 @@ Status check_remote_names(const ShardIndex& index, const Folder& folder) {
   }
   for (const std::string& name : index.shards) {
     if (stays_in_remote_folder(folder.path, name)) continue;
-    return input_error("st-index-file-name",
-                       fmt::format("the file name '{}' is refused: in an address it would lead elsewhere", name));
+    return input_error(
+        "st-index-file-name",
+        fmt::format("the file name '{}' is refused: as part of an address it would lead elsewhere", name));
   }
   return {};
 }
@@ -137,7 +138,7 @@ void SetBuilder::open_prediction(const Folder& folder) {
   report_groups(names, false);
   for (std::size_t i = before; i < set_.files.size(); ++i) set_.files[i].is_apart = true;
   set_.findings.note(Scope::container, "st-mtp-apart",
-                     "holds blocks that predict further tokens, apart from the model; they are read along", {}, {},
+                     "holds multi-token prediction (MTP) blocks apart from the model; they are read as well", {}, {},
                      names.front());
   std::ranges::sort(set_.files, {}, &ShardFile::base_name);
 }
@@ -175,7 +176,7 @@ void SetBuilder::report_groups(const std::vector<std::string>& base_names, bool 
     } else if (group.count > 1 && wants_index) {
       set_.findings.warning(
           Scope::container, "st-index-missing",
-          fmt::format("is part {} of {}, but there is no index, without which some programs do not find the others",
+          fmt::format("is part {} of {}, but there is no index, so some programs do not find the other parts",
                       group.number, group.count),
           {}, {}, group.first_file);
     }
@@ -340,14 +341,13 @@ Status open_indexed(ShardSet& set, const Folder& folder, OutsideLinks links, Che
   const bool usable = set.index && set.index->usable;
   if (const std::vector<std::string> own = usable ? set_of_its_own(folder, *set.index) : std::vector<std::string>();
       !own.empty()) {
-    set.findings.add(
-        {.code = "st-index-stale",
-         .message = fmt::format("the index is of another revision: {} present {} a complete set of {} own; "
-                                "--ignore-index goes without the index",
-                                own.size() == 1 ? "the file" : fmt::format("the {} files", own.size()),
-                                verb(own.size(), "is", "are"), verb(own.size(), "its", "their")),
-         .file = index_name,
-         .leads = true});
+    set.findings.add({.code = "st-index-stale",
+                      .message = fmt::format("the index belongs to another revision: {} present {} a complete set of "
+                                             "{} own; --ignore-index ignores the index",
+                                             own.size() == 1 ? "the file" : fmt::format("the {} files", own.size()),
+                                             verb(own.size(), "is", "are"), verb(own.size(), "its", "their")),
+                      .file = index_name,
+                      .leads = true});
     set.index.reset();
     builder.open_files(folder, own);
     builder.open_prediction(folder);

@@ -111,14 +111,13 @@ class Inspector : public TreeWalk {
 
   void check_reach(const Body& body, std::size_t at) {
     if (!has_words(body)) return;
-    say("template-unreachable", at,
-        "text that is never rendered: whoever reads it is meant to take it for part of the prompt");
+    say("template-unreachable", at, "text that is never rendered: a reader would take it for part of the prompt");
   }
 
   void check_growth(const Statement& set) {
     if (around().loops == 0) return;
     const bool doubles = count_of(*set.value, *set.target) > 1;
-    if (doubles) say("template-size", set.at, "the text is doubled in every round of a loop: it grows too large");
+    if (doubles) say("template-size", set.at, "the text doubles in every iteration of a loop: it grows too large");
   }
 
   double rounds_of(const Expression& value) {
@@ -183,7 +182,7 @@ class Inspector : public TreeWalk {
     if (is_name && is_global(base.text)) return say_unsafe(at, fmt::format("{}.{}", base.text, name));
     if (is_name && is_module(base.text) && !literals_.is_guarded(base.text)) {
       return say("template-unknown-call", at,
-                 fmt::format("the chat template uses the module '{}', which no program offers it", base.text));
+                 fmt::format("the chat template uses the module '{}', which no program provides", base.text));
     }
     if (base.kind != ExpressionKind::call) return;
     const Expression& callee = *base.operands.front();
@@ -287,7 +286,7 @@ class Inspector : public TreeWalk {
     if (is_unsafe(name)) return say_unsafe(call.at, name);
     if (!literals_.is_guarded(name)) {
       say("template-unknown-call", call.at,
-          fmt::format("the chat template calls '{}', which no program offers it", shown(name)));
+          fmt::format("the chat template calls '{}', which no program provides", shown(name)));
     }
   }
 

@@ -80,7 +80,7 @@ class Mapper {
       mapping_.family = nullptr;
       refuse_key(
           "gguf2bump-architecture", "general.architecture",
-          fmt::format("is '{}', which C-Kernel-Engine computes no dense text model of; BUMPWGT5 is written for {}",
+          fmt::format("is '{}', which C-Kernel-Engine does not run as a dense text model; BUMPWGT5 is written for {}",
                       index_.architecture(), written_architectures()));
       mapping_.hyper.stated = std::move(stated);
       return std::move(mapping_);
@@ -130,9 +130,8 @@ class Mapper {
     map_entries();
     for (const LocatedTensor* tensor : source_->left_over()) {
       source_->set_aside(*tensor,
-                         tensor->name == "rope_freqs.weight"
-                             ? "C-Kernel-Engine has no place for scaling of single frequencies"
-                             : reason_without_place(tensor->name, 5),
+                         tensor->name == "rope_freqs.weight" ? "C-Kernel-Engine cannot scale single frequencies"
+                                                             : reason_without_place(tensor->name, 5),
                          mapping_.unplaced);
     }
     return {};

@@ -65,12 +65,12 @@ void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& note
     }
     if (vocabulary.is_unigram) {
       notes.push_back(
-          fmt::format("C-Kernel-Engine takes several spaces in a row for one{}: such texts become other "
-                      "tokens than in llama.cpp",
+          fmt::format("C-Kernel-Engine takes several spaces in a row for one{}: such texts are tokenised differently "
+                      "from llama.cpp",
                       vocabulary.has_charsmap ? ", and does not apply tokenizer.ggml.precompiled_charsmap" : ""));
     }
     if (vocabulary.with_nul != 0) {
-      notes.push_back(fmt::format("{} with a NUL: the engine reads only what comes before it",
+      notes.push_back(fmt::format("{} with a NUL: the engine reads only the text before it",
                                   counted(vocabulary.with_nul, "token")));
     }
   }
@@ -231,7 +231,7 @@ class Conversion {
       MU_ASSIGN(const bool is_same, same_bytes(set_, *mapping.token_embedding, *mapping.output));
       if (!is_same) {
         cannot_carry(*mapping.output, "gguf2bump-output",
-                     "differs from token_embd.weight, but BUMPWGT3 has no place for a separate output head");
+                     "differs from token_embd.weight, but BUMPWGT3 cannot hold a separate output head");
         mapping.output.reset();
       }
     }

@@ -191,7 +191,7 @@ class EntryMapper {
     const u64 rotated = mapping_.hyper.rope_dimensions;
     if (rotated > d.head_dim || rotated % 2 != 0) {
       source_->refuse("gguf2bump-repack", out.sources.front(),
-                      fmt::format("has heads of {} elements of which {} are rotated: they have no two halves",
+                      fmt::format("has heads of {} elements of which {} are rotated: they cannot be split into halves",
                                   d.head_dim, rotated));
       return false;
     }

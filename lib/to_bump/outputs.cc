@@ -30,13 +30,13 @@ Status check_version(const GgufToBumpOptions& options) {
   const BumpRequest& request = options.request;
   if (request.version == 3) return {};
   if (request.version != 5) return usage_error("--bump-version must be 3 or 5");
-  if (request.split_halves) return usage_error("--repack belongs to --bump-version 3");
-  if (request.align_head != 1) return usage_error("--align-head belongs to --bump-version 3: BUMPWGT5 pads no heads");
+  if (request.split_halves) return usage_error("--repack needs --bump-version 3");
+  if (request.align_head != 1) return usage_error("--align-head needs --bump-version 3: BUMPWGT5 does not pad heads");
   if (request.numbering == bump::Numbering::original) {
-    return usage_error("--dtype-codes original belongs to --bump-version 3: BUMPWGT5 has the renumbered codes");
+    return usage_error("--dtype-codes original needs --bump-version 3: BUMPWGT5 uses the renumbered codes");
   }
   if (options.no_config) {
-    return usage_error("--no-config belongs to --bump-version 3: C-Kernel-Engine needs all four files");
+    return usage_error("--no-config needs --bump-version 3: C-Kernel-Engine needs all four files");
   }
   return {};
 }
@@ -77,7 +77,7 @@ Status complete_v5(BumpOutputPaths& paths) {
     if (!paths.config) paths.config = next_to(*paths.output, "config.json");
     if (!paths.manifest) paths.manifest = next_to(*paths.output, bump5_manifest_name);
   } else if (paths.output && (!paths.config || !paths.manifest)) {
-    return usage_error("with weights that go to no file, --config FILE and --manifest FILE are needed");
+    return usage_error("if the weights do not go to a file, --config FILE and --manifest FILE are needed");
   }
   if (!paths.manifest) return {};
   if (!is_regular_output(*paths.manifest)) {

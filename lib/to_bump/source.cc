@@ -31,12 +31,12 @@ std::string reason_without_place(std::string_view name, u32 version) {
   const std::string format = fmt::format("BUMPWGT{}", version);
   if (ends_with_any(name, {".attn_qkv.weight", ".attn_qkv.bias"}))
     return fmt::format("Q, K and V are fused, but {} stores them separately", format);
-  if (is_expert_tensor(name)) return format + " has no place for experts";
+  if (is_expert_tensor(name)) return format + " cannot hold experts";
   if (ends_with_any(name, {".attn_q_norm.weight", ".attn_k_norm.weight"}))
-    return format + (version == 3 ? " has no place for QK-norms" : " has no place for QK-norms of this architecture");
-  if (name == "output.weight") return format + " has no place for a separate output head; it uses the embedding";
+    return format + (version == 3 ? " cannot hold QK-norms" : " cannot hold QK-norms of this architecture");
+  if (name == "output.weight") return format + " cannot hold a separate output head; it uses the embedding";
   if (name.starts_with("rope_factors_")) return "config.json cannot express rope factors of this kind";
-  return format + " has no place for it";
+  return format + " cannot hold it";
 }
 
 BumpSource::BumpSource(const gguf::SplitSet& set, const BumpRequest& request, Refusals& refusals)
@@ -84,9 +84,9 @@ void BumpSource::set_aside(const LocatedTensor& tensor, std::string reason,
   const bool dropped = !is_needed && is_dropped(tensor.name);
   if (is_needed) {
     refuse("gguf2bump-no-place", tensor.name,
-           fmt::format("{}, and without it '{}' would be wrong by this factor; make a GGUF that needs none (mlx2gguf "
-                       "--compat)",
-                       reason, layer_pattern(weight)));
+           fmt::format(
+               "{}, and without it '{}' would be wrong by this factor; make a GGUF without factors (mlx2gguf --compat)",
+               reason, layer_pattern(weight)));
   } else if (!dropped) {
     refuse("gguf2bump-no-place", tensor.name,
            fmt::format("{}; pass --drop '{}' to accept the loss", reason, layer_pattern(tensor.name)));

@@ -91,7 +91,7 @@ class ModuleMapper {
     u64 rows = pair.rows() * pair.slices() / copies;
     if (!part.view.empty() && !part.is_of_elements) {
       const auto view = arch::resolve_view(part.view, sizes_, expected.layer);
-      if (!view) return fail(pair, "adapter-pair", "has a layout that does not follow from the base's sizes");
+      if (!view) return fail(pair, "adapter-pair", "has a layout that cannot be derived from the base's sizes");
       rows = view->source_rows;
     }
     module.out = rows / module.stack;
@@ -176,7 +176,7 @@ Result<AdapterModules::Half> AdapterModules::read_pair(std::size_t number) const
   const auto values = [&](const gguf::TensorInfo& info) -> Result<std::vector<float>> {
     const CatalogTensor* tensor = catalog_->find(info.name);
     if (tensor == nullptr || !tensor->type || !adapter::may_be_factor(*tensor->type) || catalog_->big_endian) {
-      return input_error("adapter-tensor", "is of a type that no factors have, or does not lie in the file",
+      return input_error("adapter-tensor", "has a type that factors cannot have, or lies outside the file",
                          at_tensor(info.name), info.info_offset);
     }
     std::vector<std::byte> stored(static_cast<std::size_t>(tensor->bytes));

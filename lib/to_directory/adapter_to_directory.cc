@@ -62,8 +62,8 @@ class Converter {
   Status open() {
     if (options_.base.family == nullptr) {
       return input_error("adapter-no-base",
-                         "is an adapter, whose base must be known for names and the order of rows: pass it with --base "
-                         "(a model's directory, of which config.json is enough, or a GGUF)",
+                         "is an adapter, and its base determines tensor names and row order: pass it with --base (a "
+                         "model's directory, where config.json is enough, or a GGUF)",
                          {}, {}, options_.input);
     }
     MU_ASSIGN(PathProbe probe, probe_path(options_.input));
@@ -98,7 +98,7 @@ class Converter {
     for (const AdapterModule& module : modules_.list()) {
       if (is_peft() && module.stack > 1) {
         return input_error("adapter-pair",
-                           "is a pair on a stack of experts that PEFT knows as one parameter; mlx-lm's form has it "
+                           "is a LoRA pair on stacked experts, which PEFT treats as one parameter; use mlx-lm's format "
                            "(--adapter mlx)",
                            at_module(module.name), {}, options_.input);
       }

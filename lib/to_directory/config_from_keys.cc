@@ -37,7 +37,8 @@ Result<const Family*> find_family(const gguf::SplitSet& set, const gguf::Index& 
   if (name.empty()) return unknown_architecture(set, "is missing");
   if (name == "clip") return unknown_architecture(set, "is 'clip': an image or audio encoder, not a language model");
   const Family* family = arch::find_family(index);
-  if (family == nullptr) return unknown_architecture(set, fmt::format("is '{}', which has no config.json here", name));
+  if (family == nullptr)
+    return unknown_architecture(set, fmt::format("is '{}', for which no config.json can be written", name));
   return family;
 }
 
@@ -51,8 +52,7 @@ Result<const Family*> choose_family(const Family& found, std::string_view model_
     known += "|" + std::string(family->model_types);
   }
   std::replace(known.begin(), known.end(), '|', ' ');
-  return usage_error(
-      fmt::format("--model-type {}: a GGUF of architecture {} can be: {}", model_type, found.gguf, known));
+  return usage_error(fmt::format("--model-type {}: for architecture {}, it can be {}", model_type, found.gguf, known));
 }
 
 std::string without_marks(std::string_view text) {

@@ -194,13 +194,13 @@ class FormChooser {
     const std::optional<TensorType> type = type_of(tensor);
     const bool has_factors =
         std::ranges::any_of(tensor.parts, [](const RecipePart& part) { return !part.factors.empty(); });
-    if (has_factors) return "MLX has no scale for a whole tensor";
+    if (has_factors) return "MLX has no per-tensor scale";
     if (!type) return "it is made of tensors of several types";
-    if (mlx::exact_params(*type)) return "its elements change places";
+    if (mlx::exact_params(*type)) return "its elements are reordered";
     if (*type == TensorType::Q8_1 || *type == TensorType::Q8_K) {
-      return fmt::format("MLX has no form of {}", type_name(*type));
+      return fmt::format("MLX has no form for {}", type_name(*type));
     }
-    return "no packed form of MLX has one scale for each 16 weights";
+    return "no packed form of MLX has one scale per 16 weights";
   }
 
   tl::unexpected<Error> inexact(const DirectoryForm& form, std::string_view remedy) const {
@@ -262,7 +262,7 @@ class FormChooser {
     form.type = TensorType::F16;
     if (!options_.exact && !facts.f16_overflows && facts.f16_rms() <= most_rms) return set_rounded(facts, form);
     form.type = TensorType::F32;
-    form.reason = facts.f16_overflows ? "scales are too large for F16" : "16 bits do not hold its scales";
+    form.reason = facts.f16_overflows ? "scales are too large for F16" : "16 bits cannot hold its scales";
   }
 
   static void set_rounded(const BlockFacts& facts, DirectoryForm& form) {

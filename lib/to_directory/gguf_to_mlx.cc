@@ -73,7 +73,7 @@ Status check_directory(const AtomicDirectory& directory, bool has_config, const 
     // Per-layer keys can express what a single member or a pattern in config.json cannot.
     return input_error(
         "convert-reverse",
-        fmt::format("would contradict config.json, which cannot say all that the keys say: {}", finding.message),
+        fmt::format("would contradict config.json, which cannot express all of the keys: {}", finding.message),
         finding.where, {}, input);
   }
   return {};

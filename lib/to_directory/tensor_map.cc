@@ -223,7 +223,7 @@ class Reverser {
     if (has_view) view = arch::resolve_view(part.view, result_.sizes, expected.layer);
     if (!has_view && !is_alone) {  // no size says where each part ends
       return fail("convert-reverse", at_tensor(expected.name),
-                  "is made of several tensors, and cannot be taken apart again");
+                  "is joined from several tensors and cannot be split again");
     }
     if (!view)
       return fail("convert-shape", at_tensor(expected.name), "has a layout that does not follow from its sizes");
@@ -389,7 +389,7 @@ class Reverser {
     if (count == 0) return {};
     if (count > shown) list += fmt::format(" and {} more", count - shown);
     return fail("convert-unmapped", {},
-                fmt::format("{} {} no place in a directory of architecture {}: {}", counted(count, "tensor"),
+                fmt::format("{} {} no equivalent in a directory of architecture {}: {}", counted(count, "tensor"),
                             verb(count, "has", "have"), family_.gguf, list));
   }
 
@@ -399,10 +399,11 @@ class Reverser {
       u64 units = tensor.values.size();
       for (const RecipePart& part : tensor.parts) units = checked_add(units, part.units()).value_or(0);
       if (units != tensor.units()) {
-        return fail("convert-reverse", at_tensor(tensor.name),
-                    fmt::format("would have {} of its {} rows from the file: the layout of this architecture cannot be "
-                                "undone",
-                                units, tensor.units()));
+        return fail(
+            "convert-reverse", at_tensor(tensor.name),
+            fmt::format(
+                "would get only {} of its {} rows from the file: the layout of this architecture cannot be undone",
+                units, tensor.units()));
       }
     }
     return {};

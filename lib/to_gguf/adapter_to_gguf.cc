@@ -33,7 +33,7 @@ namespace {
 constexpr u64 alignment = 32;
 
 tl::unexpected<Error> unknown_base(const std::string& path) {
-  return input_error("convert-architecture", "is a base of an architecture that is not supported", {}, {}, path);
+  return input_error("convert-architecture", "is a base with an unsupported architecture", {}, {}, path);
 }
 
 void find_scaled(const std::map<std::string_view, TensorType>& types, adapter::Base& base) {
@@ -83,12 +83,11 @@ Result<adapter::Base> base_of_config(const std::string& path) {
   base.family = arch::find_family(*config);
   if (base.family == nullptr) return unknown_base(path);
   if (!std::ranges::all_of(base.family->marks, &arch::Mark::in_gguf_only)) {
-    return input_error(
-        "adapter-no-base",
-        fmt::format("does not say which layers of a {} have which tensors; --base must be a directory with "
-                    "weights, or a GGUF",
-                    base.family->name),
-        {}, {}, path);
+    return input_error("adapter-no-base",
+                       fmt::format("does not determine which layers of a {} have which tensors; --base must be a "
+                                   "directory with weights, or a GGUF",
+                                   base.family->name),
+                       {}, {}, path);
   }
   arch::Sizes known;
   known.set("mlx", 0);
@@ -153,8 +152,8 @@ class Converter {
   Status plan() {
     if (options_.base.empty()) {
       return input_error("adapter-no-base",
-                         "is an adapter, whose base must be known for names and the order of rows: pass it with --base "
-                         "(a model's directory, of which config.json is enough, or a GGUF)",
+                         "is an adapter, and its base determines tensor names and row order: pass it with --base (a "
+                         "model's directory, where config.json is enough, or a GGUF)",
                          {}, {}, options_.directory);
     }
     MU_ASSIGN(adapter_, open_adapter(options_.directory));
@@ -301,9 +300,10 @@ class Converter {
     std::vector<float> carried = exact;
     round_to(type, carried);
     if (!narrow_facts(carried).finite) {
-      return input_error("adapter-not-finite",
-                         fmt::format("has a value that {} cannot hold, with the adapter's scale in it", report.form),
-                         at_tensor(report.name), {}, options_.directory);
+      return input_error(
+          "adapter-not-finite",
+          fmt::format("has a value that {} cannot hold, once multiplied by the adapter's scale", report.form),
+          at_tensor(report.name), {}, options_.directory);
     }
     ValueSums error;
     measure(exact, carried, error);

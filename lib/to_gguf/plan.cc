@@ -103,17 +103,16 @@ class Planner {
     FindingLog& remarks = plan_.report.remarks;
     const u64 blocks = model.prediction_blocks;
     if (blocks > 0 && options_.prediction == PredictionChoice::by_runtime) {
-      remarks.note(
-          Scope::model, "convert-mtp",
-          fmt::format("{} for predicting further tokens {} kept, as llama.cpp drafts with {}; --mtp drop leaves "
-                      "{} out",
-                      counted(blocks, "block"), verb(blocks, "is", "are"), verb(blocks, "it", "them"),
-                      verb(blocks, "it", "them")));
+      remarks.note(Scope::model, "convert-mtp",
+                   fmt::format("{} for multi-token prediction (MTP) {} kept, because llama.cpp can draft with {}; "
+                               "--mtp drop leaves {} out",
+                               counted(blocks, "block"), verb(blocks, "is", "are"), verb(blocks, "it", "them"),
+                               verb(blocks, "it", "them")));
     }
     if (plan_.map.shifts_block_norms) {
       remarks.note(Scope::model, "convert-mtp",
-                   "the norms of the blocks for predicting further tokens have a mean near 0, so they are taken for "
-                   "stored minus one, unlike the others of this directory");
+                   "the norms of the multi-token prediction (MTP) blocks have a mean near 0, so they are taken as "
+                   "stored minus 1, unlike the others in this directory");
     }
     const u64 stated = model.config.count_field(arch::prediction_fields).value_or(0);
     const bool has_none = blocks == 0 && std::ranges::none_of(model.left_out, [](const LeftOut& tensor) {
@@ -121,8 +120,8 @@ class Planner {
                           });
     if (stated == 0 || !has_none || model.family->prediction.tensors.empty()) return;
     remarks.note(Scope::model, "convert-mtp-stripped",
-                 fmt::format("announces {} for predicting further tokens, but the directory has none of {} tensors, as "
-                             "mlx-lm leaves them out",
+                 fmt::format("announces {} for multi-token prediction (MTP), but the directory has none of {} tensors, "
+                             "because mlx-lm leaves them out",
                              counted(stated, "block"), verb(stated, "its", "their")),
                  std::string(arch::stated_field(model.config, arch::prediction_fields)));
   }
@@ -177,7 +176,7 @@ class Planner {
     if (merges.empty()) return {};
     return input_error(
         "adapter-target",
-        fmt::format("is changed by {}, but the base has no tensor of its own for it", merges.begin()->second->text()),
+        fmt::format("is changed by {}, but the base has no separate tensor for it", merges.begin()->second->text()),
         at_tensor(merges.begin()->first), {}, options_.directory);
   }
 

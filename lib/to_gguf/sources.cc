@@ -25,8 +25,8 @@ Status HfSources::collect() {
         PartMatrices& matrices = slots_[{use.row, match->layer.value_or(0), use.side, use.alternative, use.part}];
         if (!matrices.emplace(match->expert.value_or(0), i).second) {
           return input_error(match->expert ? "convert-experts" : "convert-unmapped",
-                             match->expert ? "has the number of an expert that another tensor already has"
-                                           : "would become the same GGUF tensor as another one of the directory",
+                             match->expert ? "has the same expert number as another tensor"
+                                           : "would become the same GGUF tensor as another one in the directory",
                              at_tensor(matrix.name), {}, model_.directory);
         }
       }

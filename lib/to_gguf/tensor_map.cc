@@ -187,7 +187,7 @@ class NameMapper {
       return fail_at(expected, "convert-missing", "has no source in the directory");
     }
     if (expected.ne.empty()) {
-      return fail_at(expected, "convert-config", "has a shape that cannot be derived from anything");
+      return fail_at(expected, "convert-config", "has a shape that cannot be derived");
     }
     tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
     if (tensor.is_whole) {
@@ -479,9 +479,9 @@ class NameMapper {
     if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
     return fail(
         "convert-unmapped", {},
-        fmt::format("{} {} no place in a GGUF of architecture {}: {}{}", counted(unmapped.size(), "tensor"),
+        fmt::format("{} {} no equivalent in a GGUF of architecture {}: {}{}", counted(unmapped.size(), "tensor"),
                     verb(unmapped.size(), "has", "have"), family().gguf, list,
-                    model_.prediction_blocks > 0 ? "; --mtp drop leaves out what predicts further tokens" : ""));
+                    model_.prediction_blocks > 0 ? "; --mtp drop leaves out multi-token prediction (MTP)" : ""));
   }
 
   const HfModel& model_;

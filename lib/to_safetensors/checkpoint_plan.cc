@@ -85,11 +85,11 @@ class CheckpointPlanner {
       }
     }
     if (const std::vector<std::string>& left_out = plan_.report.left_out; !left_out.empty()) {
-      plan_.report.remarks.warning(
-          Scope::model, "convert-left-out",
-          fmt::format("{} of the checkpoint {} not in the output: next to the weights, as an optimizer's are",
-                      counted(left_out.size(), "tensor"), verb(left_out.size(), "is", "are")),
-          at_tensor(left_out.front()));
+      plan_.report.remarks.warning(Scope::model, "convert-left-out",
+                                   fmt::format("{} of the checkpoint {} not in the output: not weights of the model, "
+                                               "but stored next to them, such as an optimizer's",
+                                               counted(left_out.size(), "tensor"), verb(left_out.size(), "is", "are")),
+                                   at_tensor(left_out.front()));
     }
     for (const safetensors::TensorRef ref : set.tensors) {
       const std::string_view name = tensor(ref).name;

@@ -14,8 +14,7 @@ namespace modelutils::tokenizer {
 /// For a finding: texts for which Hugging Face's tokenizers use the map differently.
 inline constexpr std::string_view charsmap_differences =
     "texts with combining marks or with CR LF line ends may be tokenised differently: Hugging Face's tokenizers map "
-    "what is "
-    "one character to a reader at once, llama.cpp and SentencePiece the longest sequence that the map has";
+    "whole grapheme clusters, llama.cpp and SentencePiece the longest sequence in the map";
 
 /// Checks that no text can lead a reader out of a character map. Layout: the size of the double array in bytes (4
 /// bytes, little-endian), the array (units of 4 bytes), and texts that end with a zero byte. A unit with the highest

@@ -129,7 +129,7 @@ std::string why_no_block(const StoredForm& form, u64 columns, const ScaleAnalysi
   if (!fills_blocks(form, columns)) return "groups do not fill blocks of 32";
   if (analysis.inexact > 0)
     return fmt::format("{} of {} scales are not exact in f16", analysis.inexact, analysis.values);
-  return fmt::format("codes minus zero points reach from {} to {}", analysis.least, analysis.greatest);
+  return fmt::format("codes minus zero points range from {} to {}", analysis.least, analysis.greatest);
 }
 
 // Writes a block of integers after its scale; the codes are given as two halves.
@@ -251,11 +251,10 @@ Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleA
                                    analysis.not_finite + analysis.overflowing));
   }
   if (analysis.bad_zeros > 0) {
-    return input_error(
-        "convert-zero-point",
-        fmt::format("has {} stored zero points of {}, which readers of this version take for 0 or for {}; "
-                    "convert the unquantised model",
-                    analysis.bad_zeros, (1u << form.integers.bits) - 1, 1u << form.integers.bits));
+    return input_error("convert-zero-point",
+                       fmt::format("has {} stored zero points of {}, which readers of this version interpret as 0 or "
+                                   "as {}; convert the unquantised model",
+                                   analysis.bad_zeros, (1u << form.integers.bits) - 1, 1u << form.integers.bits));
   }
   const auto encoded = [](TensorType type, bool exact, std::string reason) {
     return Target{type, Carry::encode, exact, std::move(reason)};

@@ -25,10 +25,11 @@ void check_extension(const std::string& path, Format format, FindingLog& log) {
   const bool is_of_another = std::ranges::any_of(
       all_formats(), [&](const FormatInfo& other) { return !other.extension.empty() && extension == other.extension; });
   if (!is_of_another) return;
-  log.error(Scope::container, "verify-extension",
-            fmt::format("this is {}, but its name ends in {}: programs that go by the name cannot load it; rename it "
-                        "to end in {}",
-                        own.noun, extension, own.extension));
+  log.error(
+      Scope::container, "verify-extension",
+      fmt::format(
+          "this is {}, but its name ends in {}: programs that rely on the name cannot load it; rename it to end in {}",
+          own.noun, extension, own.extension));
 }
 
 }  // namespace modelutils

@@ -108,7 +108,7 @@ void TogetherChecks::check_scaled_pair(const adapter::GgufPair& pair, FindingLog
   if (lost.empty()) return;
   const bool is_fatal = arch::scaled_pair_aborts(row->name, scaled->second);
   log.add(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
-          fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
+          fmt::format("is a LoRA pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
           pair.a->info_offset);
 }
 

@@ -176,13 +176,12 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   if (options.sums && (options.hash != HashAlgorithm::sha256 || !options.whole_file)) {
     return usage_error("--format sums needs --hash sha256 and --whole-file");
   }
-  if (options.published && options.manifest) return usage_error("--published and --check do not go together");
+  if (options.published && options.manifest) return usage_error("--published and --check cannot be combined");
   if (options.threads == 0) return usage_error("--jobs must be at least 1");
   if (options.signature) {
-    if (paths.size() != 1) return usage_error("--signature is about one PATH: the folder or the file that was signed");
+    if (paths.size() != 1) return usage_error("--signature takes one PATH: the folder or the file that was signed");
     if (options.signature->key.has_value() == options.signature->certificate.has_value()) {
-      return usage_error(
-          "--signature needs --key or --certificate: a signature says nothing without a key that you trust");
+      return usage_error("--signature needs --key or --certificate: a signature proves nothing without a trusted key");
     }
   }
   MU_ASSIGN(const TreeOptions tree, tree_options(options));

@@ -67,7 +67,7 @@ class ModelVerifier::Run {
     } catch (const std::bad_alloc&) {  // this model's memory has been released, and the next model may need less
       ran_out_ = true;
       values_.reset();
-      log_.error(Scope::container, "verify-memory", "cannot be checked with the memory that there is");
+      log_.error(Scope::container, "verify-memory", "cannot be checked with the available memory");
     }
     if (!done) {
       report_.unreadable = in_file(std::move(done.error()), target_.path);
@@ -368,8 +368,7 @@ class ModelVerifier::Run {
       if (finding.severity != Severity::note && finding.code.starts_with("manifest-")) return;
     }
     log_.note(Scope::data, "manifest-published",
-              fmt::format("is what {} has: the checksums are equal, and what is wrong is wrong there as well",
-                          *options_.published));
+              fmt::format("is identical to the files of {}: the same findings apply there", *options_.published));
   }
 
   void read_data(const CheckedModel& model) {

@@ -98,7 +98,7 @@ def check_dense(work, form, crashes):
         products[f"blk.0.{row}"] = product
     adapter(path("one"), {name: a for name, a in all_factors.items() if "q_proj" not in name})
     check_merged(form, path("base.gguf"), path("one"), products)
-    why = "ends llama.cpp with a crash" if crashes else "multiplies by the factor"
+    why = "crashes llama.cpp" if crashes else "multiplies by the factor"
     for row in modules:
         ignored = row.startswith("ffn")
         for base in (path("base.gguf"), source):

@@ -4,9 +4,9 @@ const matches = (regex) => (text) => regex.test(text);
 
 // Texts whose findings about spaces are "texts …" (lib/tokenizer/read/unigram.cc).
 const spaces = {
-  "texts that begin with spaces": /^ |[>\]] /, "texts that end with spaces": / $/, "texts of nothing but spaces": /^ +$/,
-  "texts with white space at an end": /^\s|\s\s|\s$|\u2581/, "texts with a piece that has a space": /./s,
-  "texts that go on right after an added token": /./s,
+  "texts that begin with spaces": /^ |[>\]] /, "texts that end with spaces": / $/, "texts of spaces only": /^ +$/,
+  "texts with leading, trailing or repeated white space": /^\s|\s\s|\s$|\u2581/, "texts with a piece that contains spaces": /./s,
+  "texts that continue directly after an added token": /./s,
 };
 
 const graphemes = (text) => /\p{M}|\r\n/u.test(text);

@@ -93,30 +93,30 @@ std::optional<Failure> check_answer(const Answer& answer, const Asked& asked) {
   const std::string encoding = answer.header("content-encoding");
   if (!encoding.empty() && strcasecmp(encoding.c_str(), "identity") != 0) {
     return Failure{"remote-answer",
-                   "the server sent the encoding " + encoding.substr(0, max_shown) + ", which was not asked for"};
+                   "the server sent the encoding " + encoding.substr(0, max_shown) + ", which was not requested"};
   }
   if (begins_with(answer.header("content-type"), "text/html")) {
     return Failure{
         "remote-answer",
-        "the server sent an HTML page, not a file: a sign-in page, or an address with /blob/ where /resolve/ "
-        "is meant"};
+        "the server sent an HTML page, not a file: a sign-in page, or an address with /blob/ instead of /resolve/"};
   }
   const std::optional<u64> total = total_of(answer);
   if (answer.status == 206) {
     const auto range = content_range(answer.header("content-range"));
-    if (!range || !range->first) return Failure{"remote-answer", "the answer does not say which range it holds"};
+    if (!range || !range->first) return Failure{"remote-answer", "the response does not say which range it contains"};
     if (asked.is_whole || *range->first != asked.offset || *range->last - *range->first >= asked.size) {
-      return Failure{"remote-answer", "the server sent a range that was not asked for"};
+      return Failure{"remote-answer", "the server sent a range that was not requested"};
     }
     if (total && *range->last >= *total) {
-      return Failure{"remote-answer", "the range of the answer ends after the file"};
+      return Failure{"remote-answer", "the range of the response ends after the file"};
     }
   } else if (asked.has_ranges) {
     return Failure{"remote-changed", "the file changed while it was being read"};
   } else if (asked.offset > max_whole_answer) {
-    return Failure{"remote-answer", "the server does not send ranges, and the bytes wanted are too far from the start"};
+    return Failure{"remote-answer",
+                   "the server does not support ranges, and the requested bytes are too far from the start"};
   } else if (asked.is_whole && total && *total > asked.size) {
-    return Failure{"remote-answer", "the answer is longer than " + std::to_string(asked.size) + " bytes"};
+    return Failure{"remote-answer", "the response is longer than " + std::to_string(asked.size) + " bytes"};
   }
   const bool is_other = !asked.version.empty() && version_of(answer) != asked.version;
   if (is_other || (asked.total && total && *asked.total != *total)) {
@@ -132,12 +132,12 @@ Failure refusal(const Answer& answer, bool has_token) {
   if (code == "GatedRepo") {
     message += ": access to this model is restricted (gated); ask for it on its page, then set HF_TOKEN";
   } else if (status == 401) {
-    message += has_token ? ": the token (HF_TOKEN) is not accepted"
-                         : ": the model does not exist, or needs a token (HF_TOKEN)";
+    message +=
+        has_token ? ": the token (HF_TOKEN) was rejected" : ": the model does not exist, or needs a token (HF_TOKEN)";
   } else if (status == 403) {
     message += ": access is refused";
   } else if (code == "RepoNotFound") {
-    message += ": there is no such model, or the token (HF_TOKEN) does not lead to it";
+    message += ": there is no such model, or the token (HF_TOKEN) gives no access to it";
   } else if (code == "RevisionNotFound") {
     message += ": the model has no such revision";
   } else if (status == 404) {

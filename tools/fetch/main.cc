@@ -79,7 +79,7 @@ int main(int, char**) {
   std::ios::sync_with_stdio(false);
   fetch::Session session;
   if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
-    std::cerr << "fetch: started by the other tools of modelutils, for addresses\n";
+    std::cerr << "fetch: started by the modelutils tools to read addresses\n";
     return 2;
   }
   session.deliver = &answer_part;

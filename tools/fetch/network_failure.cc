@@ -15,15 +15,15 @@ constexpr Reason reasons[] = {
     {3, "the address is not well-formed", true},
     {5, "the proxy's name cannot be resolved", false},
     {6, "the host's name cannot be resolved", false},
-    {7, "no connection to the server can be made", true},  // refused; curl --retry does not retry it either
+    {7, "cannot connect to the server", true},  // refused; curl --retry does not retry it either
     {18, "the connection was cut", false},
-    {28, "time-out: no answer", true},  // the user's time limit has expired
-    {35, "no TLS connection can be made", false},
+    {28, "timed out: no response", true},  // the user's time limit has expired
+    {35, "no TLS connection could be made", false},
     {51, "the server's certificate is not trusted", true},  // curl before 7.62
     {52, "the connection was cut", false},
     {56, "the connection was cut", false},
     {60, "the server's certificate is not trusted", true},
-    {77, "the certificates to trust cannot be read", true},
+    {77, "the trusted certificates cannot be read", true},
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ bool File::is_full() const {
 bool File::take_header(std::string_view line) {
   last_byte_ = Clock::now();
   if (answer_.add_line(line)) return true;
-  failure_ = Failure{"remote-answer", "the headers of the answer do not end"};
+  failure_ = Failure{"remote-answer", "the headers of the response do not end"};
   return false;
 }
 
@@ -114,8 +114,8 @@ Taken File::take_body(std::string_view bytes, long status) {
   take(bytes.data(), bytes.size());
   if (pending_.empty() || (status == 200 && !asked_.is_whole)) return Taken::all;
   failure_ =
-      Failure{"remote-answer", asked_.is_whole ? "the answer is longer than " + std::to_string(asked_.size) + " bytes"
-                                               : "the server sent more than the range asked for"};
+      Failure{"remote-answer", asked_.is_whole ? "the response is longer than " + std::to_string(asked_.size) + " bytes"
+                                               : "the server sent more than the requested range"};
   return Taken::enough;
 }
 
@@ -147,7 +147,7 @@ bool File::may_connect(const sockaddr* address) {
     return false;
   }
   if (sends_token() && scheme_of(url_) == "http" && !is_loopback(address)) {
-    failure_ = Failure{"remote-network", "the token is sent over https or to this machine only"};
+    failure_ = Failure{"remote-network", "the token (HF_TOKEN) is sent only over https or to this machine"};
     return false;
   }
   return true;
@@ -214,7 +214,7 @@ std::optional<Failure> File::drive() {
       window = now;
       received_ = 0;
     }
-    if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success in the time allowed"};
+    if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success within the time limit"};
     if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for every TLS record
       looked = now;
       if (is_abandoned()) leave();
@@ -233,9 +233,9 @@ std::optional<Failure> File::redirect() {
   const std::string to = resolve_reference(url_, answer_.header("location"));
   const std::string scheme = scheme_of(to);
   if (scheme != "https" && scheme != "http") {
-    return Failure{"remote-redirect", "a redirect leads to something that is not http or https"};
+    return Failure{"remote-redirect", "a redirect leads to a scheme other than http or https"};
   }
-  if (has_user(to)) return Failure{"remote-redirect", "a redirect leads to an address with a user or a password"};
+  if (has_user(to)) return Failure{"remote-redirect", "a redirect leads to an address with a user or password"};
   if (scheme == "http" && scheme_of(url_) == "https") {
     return Failure{"remote-redirect", "a redirect leads from https to http: " + shown(to)};
   }

@@ -104,14 +104,15 @@ static Status check_blocks(KeyWriter& out) {
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Block& block = blocks[i];
     if (block.has_matrix_for_feed_forward) {
-      return refuse(i, "a matrix in place of the feed-forward part, for which llama.cpp has no place");
+      return refuse(i, "a matrix instead of a feed-forward part, which llama.cpp does not support");
     }
     if (block.heads > 0 && block.width == 0) {
-      return refuse(i, "attention without a feed-forward part: llama.cpp skips the layer as a whole");
+      return refuse(i, "attention without a feed-forward part: llama.cpp skips the whole layer");
     }
   }
-  if (blocks.front().heads == 0) return refuse(0, "no attention; llama.cpp takes the size of all heads from there");
-  if (blocks.back().width == 0) return refuse(blocks.size() - 1, "nothing to do: llama.cpp does not end with such one");
+  if (blocks.front().heads == 0) return refuse(0, "no attention, but llama.cpp takes the head size from this layer");
+  if (blocks.back().width == 0)
+    return refuse(blocks.size() - 1, "nothing to do, which llama.cpp does not support for the last layer");
   return {};
 }
 

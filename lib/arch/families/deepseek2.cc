@@ -68,7 +68,7 @@ constexpr Fixed v2_fixed[] = {
     named(fixed, "attention_bias"),
     named(fixed, "moe_layer_freq"),
     named(fixed, "rope_traditional"),
-    {"topk_method", "greedy|gready|group_limited_greedy", Severity::error, "this architecture does not choose so"},
+    {"topk_method", "greedy|gready|group_limited_greedy", Severity::error, "this architecture chooses differently"},
     {"scoring_func", "softmax", Severity::error, "this architecture has a softmax over the experts"},
     {"norm_topk_prob", "false", Severity::warning, "mlx-lm and the converted model compute as if it were false"},
 };
@@ -81,7 +81,7 @@ constexpr Fixed v3_fixed[] = {
     named(fixed, "attention_bias"),
     named(fixed, "moe_layer_freq"),
     named(fixed, "rope_traditional"),
-    {"topk_method", "noaux_tc", Severity::error, "this architecture does not choose so"},
+    {"topk_method", "noaux_tc", Severity::error, "this architecture chooses differently"},
     {"scoring_func", "sigmoid", Severity::error, "this architecture scores experts by a sigmoid"},
 };
 

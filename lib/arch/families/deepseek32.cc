@@ -38,7 +38,8 @@ static std::vector<u64> full_indexers(const hf::Config& config, const Sizes&) {
 static Status write_types(KeyWriter& out, const Key& key) {
   std::vector<bool> has_indexer;
   for (u64 i = 0; i < out.size("L"); ++i) has_indexer.push_back(out.sizes().get("Ix", i) > 0);
-  if (!has_indexer.front()) return out.refuse("indexer_types", "begins with a layer that has no choice to share");
+  if (!has_indexer.front())
+    return out.refuse("indexer_types", "begins with a layer that has no earlier choice to share");
   const bool is_stated = out.config().field("indexer_types").has_value();
   if (is_stated || out.size("C") >= sharing_context) out.flags(key.name, has_indexer);
   return {};
@@ -87,7 +88,7 @@ constexpr Fixed fixed[] = {
     {"rope_interleave", "true", Severity::error, rotates_pairs.because},
     {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
     {"moe_layer_freq", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
-    {"topk_method", "noaux_tc", Severity::error, "this architecture does not choose so"},
+    {"topk_method", "noaux_tc", Severity::error, "this architecture chooses differently"},
     {"scoring_func", "sigmoid", Severity::error, "this architecture scores experts by a sigmoid"},
     {"indexer_rope_interleave", "false", Severity::error, indexer_rotation},
 };
@@ -115,8 +116,7 @@ constexpr Member members[] = {
 static Status check_indexer(KeyWriter& out) {
   if (out.size("Di") % 64 != 0) {
     out.warn("index_head_dim",
-             fmt::format("is {}, not a multiple of 64: llama.cpp loads the model, but aborts when it is "
-                         "to compute",
+             fmt::format("is {}, not a multiple of 64: llama.cpp loads the model, but aborts when computing",
                          out.size("Di")));
   }
   return {};

@@ -56,10 +56,9 @@ static Status check_gemma2(KeyWriter& out) {
   MU_TRY(check_window_order(out, 2));
   const u64 width = out.config().sliding_window.value_or(4096);
   if (out.is_mlx() && width < context_or_default(out)) {
-    out.warn("sliding_window",
-             fmt::format("is {}, and llama.cpp keeps to it as the model's own class does; mlx-lm does "
-                         "not: texts longer than the window give other results there",
-                         width));
+    out.warn("sliding_window", fmt::format("is {}, which llama.cpp and the model's own class apply, but mlx-lm does "
+                                           "not: texts longer than the window give different results there",
+                                           width));
   }
   return check_scale(out, 46);
 }

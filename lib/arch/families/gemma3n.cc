@@ -104,7 +104,7 @@ constexpr Fixed fixed[] = {
 };
 constexpr Relation relations[] = {
     {"L-Sk", "20", "num_kv_shared_layers",
-     "does not leave 20 layers with keys and values of their own, which is what llama.cpp has"},
+     "does not leave 20 layers with their own keys and values, which llama.cpp requires"},
 };
 // Checks the share of features that each layer cuts off: 0.95 in the first ten layers, then 0.
 static Status check_sparsity(KeyWriter& out) {
@@ -118,7 +118,7 @@ static Status check_sparsity(KeyWriter& out) {
   }
   if (is_right) return {};
   return out.refuse("activation_sparsity_pattern",
-                    "is not 0.95 in the first ten layers and 0 in the others, which llama.cpp has wired in");
+                    "is not 0.95 in the first ten layers and 0 in the others, which is fixed in llama.cpp");
 }
 static Status check_local_scaling(KeyWriter& out) {
   if (!out.config().rope.scaling_local) return {};

@@ -59,7 +59,7 @@ static Status write_scaling(KeyWriter& out, const Key& key) {
 static Status refuse_scaling(ConfigWriter& out, const Key& key) {
   const std::string_view type = out.text(key.name);
   if (type.empty() || type == "none") return {};
-  return out.refuse(key.name, fmt::format("is '{}', which this family's config.json cannot say", type));
+  return out.refuse(key.name, fmt::format("is '{}', which this family's config.json cannot express", type));
 }
 
 constexpr auto sizes = [] {
@@ -223,7 +223,8 @@ static Status describe_rope(ConfigWriter& out) {
   const bool is_uniform =
       !factors || std::all_of(factors->begin(), factors->begin() + static_cast<std::ptrdiff_t>(rotated), is_first);
   if (!is_uniform || (factors && factors->empty())) {
-    return input_error("config-rope", "are factors that no proportional scaling has", at_tensor("rope_freqs.weight"));
+    return input_error("config-rope", "are factors that no proportional scaling produces",
+                       at_tensor("rope_freqs.weight"));
   }
   out.set(fmt::format("{}rope_theta", global), theta);
   out.set(fmt::format("{}rope_type", global), factors ? "proportional" : "default");

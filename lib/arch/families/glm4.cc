@@ -21,10 +21,9 @@ constexpr Tensor norms_after[] = {
 // mlx-lm's class for glm does not support partial rotation.
 static Status check_rotation(KeyWriter& out) {
   if (out.is_mlx() && out.size("R") != out.size("D")) {
-    out.warn("partial_rotary_factor",
-             fmt::format("makes {} of {} elements of a head turn, as the model's own class has "
-                         "it; mlx-lm turns all of them, so its results differ",
-                         out.size("R"), out.size("D")));
+    out.warn("partial_rotary_factor", fmt::format("rotates {} of {} elements of a head, as the model's own class does; "
+                                                  "mlx-lm rotates all of them, so its results differ",
+                                                  out.size("R"), out.size("D")));
   }
   return {};
 }

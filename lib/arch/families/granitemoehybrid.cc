@@ -92,7 +92,7 @@ constexpr Tensor feed_forward[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"mamba_proj_bias", "false", Severity::error, "for this architecture llama.cpp has no place for it"},
+    {"mamba_proj_bias", "false", Severity::error, "llama.cpp does not support it for this architecture"},
     {"mamba_conv_bias", "true", Severity::error, "llama.cpp needs the bias of the convolution"},
     {"normalization_function", "rmsnorm", Severity::error, "llama.cpp computes RMS norms"},
 };

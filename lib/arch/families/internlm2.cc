@@ -27,7 +27,7 @@ constexpr Tensor last[] = {
 };
 constexpr Fixed fixed[] = {
     {"bias", "false", Severity::error,
-     "for this architecture llama.cpp has no place for the bias of the output projection"},
+     "llama.cpp does not support a bias of the output projection for this architecture"},
 };
 
 const Family internlm2 = {

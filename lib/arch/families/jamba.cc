@@ -74,7 +74,7 @@ constexpr Tensor last[] = {
     {"output", "E,V", "lm_head"},
 };
 constexpr Fixed fixed[] = {
-    {"mamba_proj_bias", "false", Severity::error, "for this architecture llama.cpp has no place for it"},
+    {"mamba_proj_bias", "false", Severity::error, "llama.cpp does not support it for this architecture"},
     {"mamba_conv_bias", "true", Severity::error, "for this architecture llama.cpp needs the bias of the convolution"},
 };
 
@@ -107,13 +107,15 @@ static Status describe(ConfigWriter& out) {
   }
   const auto attention = period_of(with_attention);
   if (!attention) {
-    return out.refuse("attention.head_count_kv", "has attention layers in no period, which config.json cannot say");
+    return out.refuse("attention.head_count_kv",
+                      "has attention layers without a period, which config.json cannot express");
   }
   out.set("attn_layer_period", attention->first);
   out.set("attn_layer_offset", attention->second);
   const bool has_experts = out.size("X") > 0;
   const auto experts = has_experts ? period_of(with_experts) : std::optional(std::pair<u64, u64>(2, 1));
-  if (!experts) return out.refuse("expert_count", "is of layers in no period, which config.json cannot say");
+  if (!experts)
+    return out.refuse("expert_count", "has expert layers without a period, which config.json cannot express");
   out.set("expert_layer_period", experts->first);
   out.set("expert_layer_offset", experts->second);
   if (!has_experts) {

@@ -96,7 +96,8 @@ static Status check_kinds(KeyWriter& out) {
   const std::vector<std::string> kinds = kinds_of_layers(out.config(), "mlp_layer_types");
   const auto first = std::find(kinds.begin(), kinds.end(), "sparse");
   if (std::find(first, kinds.end(), "dense") != kinds.end()) {
-    return out.refuse("mlp_layer_types", "has dense layers after sparse ones; llama.cpp knows them in front only");
+    return out.refuse("mlp_layer_types",
+                      "has dense layers after sparse ones; llama.cpp supports them only at the start");
   }
   if (!slides(out.config())) return {};
   if (out.config().rope.scaling_local) {
@@ -132,7 +133,7 @@ static Status describe(ConfigWriter& out) {
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"attention_bias", "false", Severity::error, "llama.cpp has no bias of the output projection here"},
-    {"moe_router_score_func", "sigmoid", Severity::error, "for this architecture llama.cpp is wanted with a sigmoid"},
+    {"moe_router_score_func", "sigmoid", Severity::error, "for this architecture llama.cpp requires a sigmoid"},
     {"moe_router_logit_softcapping", "0", Severity::error, "llama.cpp does not cap the router's logits"},
 };
 constexpr Member members[] = {

@@ -55,7 +55,7 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "backbone.norm_f | model.backbone.norm_f"},
     {"output", "E,V", "lm_head | model.lm_head"},
 };
-constexpr std::string_view no_biases = "for this architecture llama.cpp has no place for biases of projections";
+constexpr std::string_view no_biases = "llama.cpp does not support biases of projections for this architecture";
 constexpr std::string_view needs_bias = "for this architecture llama.cpp needs the bias of the convolution";
 constexpr Fixed fixed[] = {
     {"use_bias", "false", Severity::error, no_biases},
@@ -68,7 +68,7 @@ static Status check_epsilons(KeyWriter& out) {
   const hf::Config& config = out.config();
   const double epsilon = config.number_field("layer_norm_epsilon").value_or(1e-5);
   if (out.is_mlx() && epsilon != 1e-5) {
-    out.warn("layer_norm_epsilon", fmt::format("is {}; mlx-lm computes with 1e-05 all the same", epsilon));
+    out.warn("layer_norm_epsilon", fmt::format("is {}; mlx-lm computes with 1e-05 regardless", epsilon));
   }
   const double part_epsilon = config.number_field("mixer_rms_eps").value_or(1e-6);
   if (normalises_parts(config) && part_epsilon != epsilon) {

@@ -20,8 +20,8 @@ static Status write_scales(KeyWriter& out, const Key&) {
   const bool is_undivided = out.is_mlx() && config.tie_word_embeddings.value_or(false) && out.size("head") == 0;
   if (is_undivided) {
     out.warn("dim_model_base",
-             "is not used by mlx-lm where the embedding is the output head: the logits are not "
-             "divided, as there; the model's own class divides them");
+             "is ignored by mlx-lm if the embedding is the output head: the logits are not divided here either, "
+             "although the model's own class divides them");
   }
   return out.real("logit_scale", is_undivided ? 1 : static_cast<double>(out.size("E")) / base);
 }

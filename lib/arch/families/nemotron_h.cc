@@ -136,7 +136,7 @@ constexpr Tensor block[] = {
     {"post_attention_norm", "E", "post_norm"},
     {"nextn.shared_head_norm", "E", "shared_head.norm"},
 };
-constexpr std::string_view no_place = "for this architecture llama.cpp has no place for it";
+constexpr std::string_view no_place = "llama.cpp does not support it for this architecture";
 constexpr Fixed fixed[] = {
     {"mlp_hidden_act", "relu2", Severity::error, "llama.cpp computes the squared relu"},
     {"mamba_hidden_act", "silu|swish", Severity::error, "llama.cpp computes silu"},

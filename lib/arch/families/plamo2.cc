@@ -54,7 +54,7 @@ constexpr Tensor norms[] = {
 };
 // The time step's rank is max(64, E / 16). The small matrices for time steps, B and C are exponentiated and summed over
 // the whole text, so rounding them to blocks would cause the largest error of all.
-constexpr std::string_view rounds_worst = "blocks would round it, which is the largest error of all here";
+constexpr std::string_view rounds_worst = "block types would round it, which would be the largest error of all";
 constexpr Tensor mamba_rows[] = {
     {.name = "ssm_in", .ne = "E,2*I", .source = "mixer.in_proj", .when = "!K"},
     {.name = "ssm_conv1d",
@@ -108,7 +108,9 @@ static Status describe(ConfigWriter& out) {
   const std::vector<u64>& heads = out.sizes().values(symbol::kv_heads);
   const bool has_mamba = std::find(heads.begin(), heads.end(), 0) != heads.end();
   const std::optional<u64> step = has_mamba ? step_of(out.sizes()) : 2;
-  if (!step) return out.refuse("attention.head_count_kv", "has attention layers in no period, which mamba_step is");
+  if (!step)
+    return out.refuse("attention.head_count_kv",
+                      "has attention layers without a period, which mamba_step cannot express");
   out.set("mamba_enabled", has_mamba);
   out.set("mamba_step", *step);
   return {};

@@ -310,8 +310,7 @@ void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, 
     }
     if (line->runtime_offset != line->file_offset) {
       report(
-          fmt::format("runtime_offset is {} and not file_offset, {}: the engine would write outside the place it has "
-                      "for the entry",
+          fmt::format("runtime_offset is {} and not file_offset, {}: the engine would write outside the entry's memory",
                       line->runtime_offset, line->file_offset));
     }
   });

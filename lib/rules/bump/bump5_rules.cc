@@ -110,7 +110,7 @@ class Bump5Rules {
     }
     if (reading.has_fp16_head) {
       log().warning(Scope::container, "bump-dtype",
-                    "is 0 (FP32), but the entry is FP16: some versions of the engine's converter write it so",
+                    "is 0 (FP32), but the entry is FP16: some versions of the engine's converter write this",
                     "dtype code of output.weight", bump5::codes_offset + 1);
     }
   }
@@ -134,8 +134,8 @@ class Bump5Rules {
       return;
     }
     log().note(Scope::model, "bump-layout",
-               "is not that of a dense text model: only the manifest says where the entries are, and their shapes are "
-               "not checked",
+               "is not that of a dense text model: only the manifest states where the entries are, and their shapes "
+               "are not checked",
                "payload", document_.payload_begin());
     check_bump5_map(folder_, {}, document_, log());
     out_.catalog.format = format_;

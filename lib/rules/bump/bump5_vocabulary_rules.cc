@@ -74,7 +74,8 @@ class VocabularyRules {
                                        : offset > last && offset < static_cast<i64>(strings_.size()) &&
                                              strings_[static_cast<std::size_t>(offset) - 1] == '\0';
       if (!begins_text) {
-        error(*offsets_at_, 4 * id, fmt::format("says that token {} begins at {}, where no text begins", id, offset));
+        error(*offsets_at_, 4 * id,
+              fmt::format("says that token {} begins at {}, but no text begins there", id, offset));
         return false;
       }
       last = offset;
@@ -112,7 +113,7 @@ class VocabularyRules {
       joined.assign(text_of(ids[0])).append(text_of(ids[1]));
       if (joined != text_of(ids[2])) {
         error(*merges_at_, at,
-              fmt::format("merge {} says that tokens {} and {} make {}, whose text is another one", at / 12, ids[0],
+              fmt::format("merge {} says that tokens {} and {} make {}, whose text is different", at / 12, ids[0],
                           ids[1], ids[2]));
       }
     }

@@ -68,7 +68,7 @@ void check_tied_head(const SafetensorsModel& model, FindingLog& log) {
   }
   if (!is_other) return;
   log.note(Scope::data, "hf-tied-head",
-           "is true, but lm_head.weight is not a copy of the embedding: loaders that go by config.json leave it out",
+           "is true, but lm_head.weight is not a copy of the embedding: loaders that follow config.json ignore it",
            at_field("tie_word_embeddings"));
 }
 

@@ -80,7 +80,7 @@ class ModuleCheck {
     error("data-scale", analysis.negative, "scale", "below 0, which NVFP4 does not have");
     error("data-overflow", analysis.overflowing, "scale", "so large that values become infinite");
     error("data-zero-point", analysis.bad_zeros, "zero point",
-          fmt::format("out of range: {} is stored, which readers of this version take for 0 or for {}",
+          fmt::format("out of range: {} is stored, which readers of this version interpret as 0 or as {}",
                       (1u << module.form->integers.bits) - 1, 1u << module.form->integers.bits));
   }
 

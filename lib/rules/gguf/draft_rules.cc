@@ -52,12 +52,12 @@ class DraftRules {
     const gguf::ArrayRef* theirs = model_.array_value(key);
     if (own == nullptr || theirs == nullptr) return;
     if (own->count != theirs->count) {
-      return say(key, fmt::format("has {}, but '{}' has {}: the numbers of tokens mean something else",
+      return say(key, fmt::format("has {}, but '{}' has {}: token ids mean something else",
                                   counted(own->count, "token"), name_, theirs->count));
     }
     if (own->bytes != theirs->bytes ||
         !same_bytes(*draft_file_.source, own->offset, *model_file_.source, theirs->offset, own->bytes).value_or(true)) {
-      say(key, fmt::format("differs from that of '{}': the numbers of tokens mean something else", name_));
+      say(key, fmt::format("differs from that of '{}': token ids mean something else", name_));
     }
   }
 
@@ -69,7 +69,7 @@ class DraftRules {
     const auto own = draft_.unsigned_value(key);
     const auto width = model_.unsigned_value(model_.arch_key("embedding_length"));
     if (!own || !width || *own == *width) return;
-    say(key, fmt::format("is {}, but '{}' is {} wide: this draft is for another model", *own, name_, *width));
+    say(key, fmt::format("is {}, but '{}' is {} wide: this draft belongs to another model", *own, name_, *width));
   }
 
   void check_block() {

@@ -79,8 +79,9 @@ class LoaderRules {
     if (std::find(model.slides.begin(), trunk, true) != trunk) return;
     log_.error(
         Scope::model, "loader-key",
-        fmt::format("is {}, but no layer slides: llama.cpp aborts. Remove the key where the architecture allows that",
-                    model.window),
+        fmt::format(
+            "is {}, but no layer has a sliding window: llama.cpp aborts; remove the key if the architecture allows it",
+            model.window),
         at_key(stated.window.name));
   }
 
@@ -447,10 +448,9 @@ FindingLog exemption_findings(const gguf::SplitSet& set) {
   if (!has_tensors || !is_model || arch::find_family(keys) == nullptr || arch::is_prediction_alone(set)) return log;
   const TensorCount count = count_tensors(set);
   log.note(Scope::model, "loader-exempt",
-           fmt::format(
-               "the file has {} of {} that llama.cpp requires of this architecture, and no general.type: it is taken "
-               "for a part of a model, and is not checked as llama.cpp's loader would",
-               count.present, counted(count.required, "tensor")),
+           fmt::format("the file has {} of {} that llama.cpp requires for this architecture, and no general.type: it "
+                       "is treated as part of a model and not checked as llama.cpp's loader would",
+                       count.present, counted(count.required, "tensor")),
            at_key("general.architecture"));
   return log;
 }

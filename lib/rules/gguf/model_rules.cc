@@ -27,7 +27,7 @@ class ModelRules {
   void check() {
     log_info("architecture '{}': {}", index_.architecture(),
              known_ != nullptr ? "its keys and tensors are checked as llama.cpp reads them"
-                               : "not known here, so only the rules for all models apply");
+                               : "not known to verify, so only the rules for all models apply");
     check_architecture();
     if (facts_.any_quantized && index_.key("general.quantization_version") == nullptr) {
       log_.warning(Scope::model, "gguf-quantization-version",

@@ -45,8 +45,8 @@ FindingLog prediction_findings(const gguf::SplitSet& set) {
   const std::string name = index.arch_key(count_key);
   if (arch::is_prediction_alone(set)) {
     log.warning(Scope::model, "gguf-prediction-alone",
-                "the file has only blocks that predict further tokens: it is not a model by itself, and llama.cpp "
-                "crashes when it is run alone",
+                "the file has only multi-token prediction (MTP) blocks: it is not a complete model, and llama.cpp "
+                "crashes when running it alone",
                 at_key(name));
   }
   if (family == nullptr || !lacks_prediction(index, blocks_of(set))) return log;
@@ -54,7 +54,8 @@ FindingLog prediction_findings(const gguf::SplitSet& set) {
   const bool loads = loads_without_prediction(*family);
   log.add(
       loads ? Severity::note : Severity::error, Scope::model, "gguf-prediction-absent",
-      fmt::format("counts {} that {} not in the file: llama.cpp {}", counted(extra, "block"), verb(extra, "is", "are"),
+      fmt::format("counts {} that {} missing from the file: llama.cpp {}", counted(extra, "block"),
+                  verb(extra, "is", "are"),
                   loads ? fmt::format("loads the model without {}", verb(extra, "it", "them"))
                         : fmt::format("refuses the file; take {} off block_count and set {} to 0", extra, count_key)),
       at_key(name), index.key(name)->offset);

@@ -31,8 +31,7 @@ class EncoderRules {
     row_ = type ? arch::find_projector(*type, encoder_, index_) : nullptr;
     if (type && row_ == nullptr) {
       return log_.note(Scope::model, "gguf-projector",
-                       fmt::format("'{}' is not a type of {} encoder that is known here: its keys and tensors are not "
-                                   "checked",
+                       fmt::format("'{}' is not a known type of {} encoder: its keys and tensors are not checked",
                                    *type, encoder_.name),
                        at_key("clip.projector_type"));
     }

@@ -25,10 +25,11 @@ void check_bos(const jinja::Template& parsed, const std::string& bos, bool is_ad
   const auto late = jinja::late_bos(parsed, bos);
   if (!late || !(late->is_repeated || is_added)) return;
   log.note(Scope::model, "template-bos",
-           fmt::format("{}: {}", jinja::position(parsed.source(), late->at).text(),
-                       late->is_repeated ? "prompts begin with two tokens bos"
-                                         : "the template writes text and then the token bos, while the tokenizer puts "
-                                           "one before the prompt: there are two"),
+           fmt::format(
+               "{}: {}", jinja::position(parsed.source(), late->at).text(),
+               late->is_repeated
+                   ? "prompts begin with two BOS tokens"
+                   : "the template writes BOS after some text, and the tokenizer puts another one before the prompt"),
            where);
 }
 

@@ -91,8 +91,8 @@ void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const Mod
     }
     if (lost.empty()) continue;
     log.add(is_fatal ? Severity::error : Severity::warning, Scope::model, "adapter-merge",
-            fmt::format("is a pair on {}, which {}; merge the adapter", pair.target, lost), at_tensor(pair.a->name),
-            pair.a->info_offset);
+            fmt::format("is a LoRA pair on {}, which {}; merge the adapter", pair.target, lost),
+            at_tensor(pair.a->name), pair.a->info_offset);
   }
 }
 
@@ -109,7 +109,7 @@ Result<Together> Together::open(const std::vector<std::string>& paths, OutsideLi
   }
   if (!model || paths.size() < 2) {
     return usage_error(
-        fmt::format("--together needs a model and what goes with it (the first model is it, others draft "
+        fmt::format("--together needs a model and its companions (the first model is the main one, others are drafts "
                     "for it); there {} {} among {}",
                     model ? "is" : "are", model ? "1 model" : "0 models", counted(paths.size(), "path")));
   }
@@ -132,8 +132,8 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
       const auto own = arch::projector_width(index, encoder);
       if (!own || !width || own->size == *width) continue;
       log.error(Scope::model, code,
-                fmt::format("gives embeddings of {}, but '{}' has {}: this projector is for another model", own->size,
-                            name, *width),
+                fmt::format("gives embeddings of {}, but '{}' has {}: this projector belongs to another model",
+                            own->size, name, *width),
                 own->where, own->offset);
     }
     return;

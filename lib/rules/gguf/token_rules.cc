@@ -47,7 +47,7 @@ class TokenRules {
     if (count_ > most_tokens) {
       return log_.warning(
           Scope::model, "gguf-tokens-too-many",
-          fmt::format("{} tokens are more than any real vocabulary has: duplicates and merges were not checked",
+          fmt::format("{} tokens are more than any real vocabulary has, so duplicates and merges were not checked",
                       count_),
           at_key(tokens_key), offset_of(tokens_key));
     }
@@ -227,11 +227,12 @@ class TokenRules {
     }
     const auto score = spread.common();
     if (!score) return;
-    log_.warning(Scope::model, "gguf-token-scores",
-                 fmt::format("all normal tokens have the score {}: llama.cpp splits texts into other tokens than the "
-                             "model expects",
-                             *score),
-                 at_key(key), offset_of(key));
+    log_.warning(
+        Scope::model, "gguf-token-scores",
+        fmt::format(
+            "all normal tokens have the score {}: llama.cpp splits texts into different tokens than the model expects",
+            *score),
+        at_key(key), offset_of(key));
   }
 
   void report_tokens(const VocabularyScan& scan, const gguf::ArrayRef& tokens) {
@@ -274,7 +275,7 @@ class TokenRules {
     if (digits == 0 || cut.number < a_few) return;
     log_.warning(
         Scope::model, "gguf-tokenizer-pre-unfit",
-        fmt::format("'{}' leaves at most {} together, but {} {} more, the first is token {} ('{}'): the vocabulary was "
+        fmt::format("'{}' keeps at most {} together, but {} {} more, the first is token {} ('{}'): the vocabulary was "
                     "made for another pre-tokenizer",
                     pre, counted(digits, "digit"), counted(cut.number, "token"), verb(cut.number, "has", "have"),
                     cut.first_index, string_at(source_, document_, cut.first_offset)),

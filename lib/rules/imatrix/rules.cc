@@ -16,7 +16,7 @@ Result<CheckedModel> check_imatrix(const Model& model, unsigned /*threads*/) {
     if (entry.never_used() == 0) continue;
     checked.findings.warning(
         Scope::model, "imatrix-calls",
-        fmt::format("the number of calls is {}: its values are taken as weights as they are", entry.counts.front()),
+        fmt::format("the number of calls is {}: its values are used as weights unchanged", entry.counts.front()),
         at_tensor(entry.name), entry.record_offset);
   }
   return checked;

@@ -34,7 +34,7 @@ Result<EncoderPointer> make_encoder(const EncodeVocabulary& vocabulary) {
 
 Status add_special(std::optional<u32> id, std::string_view role, std::vector<u32>& ids) {
   if (!id) {
-    return input_error("tok-special-missing", fmt::format("a token '{}' is to be added, but none is named", role),
+    return input_error("tok-special-missing", fmt::format("a token '{}' should be added, but none is defined", role),
                        at_key(fmt::format("tokenizer.ggml.{}_token_id", role == "sep" ? "seperator" : role)));
   }
   ids.push_back(*id);

@@ -134,7 +134,7 @@ Result<PreTokenizer> PreTokenizer::make(std::string_view pre) {
   std::optional<std::vector<std::string>> splits = own_splits(pre);
   if (!splits) splits = published_splits(alias == runs_as.end() ? pre : alias->as);
   if (splits->empty()) {
-    return input_error("tok-pre", fmt::format("is '{}', a pre-tokenizer that llama.cpp does not know either", pre),
+    return input_error("tok-pre", fmt::format("is '{}', a pre-tokenizer that llama.cpp does not know", pre),
                        at_key(key));
   }
   PreTokenizer out;

@@ -80,7 +80,7 @@ class EncodeRegexParser {
   Result<RegexNode> parse() {
     RegexNode node = alternatives();
     if (at_ != text_.size()) broken_ = true;
-    if (broken_) return internal_error(fmt::format("the regex '{}' is not understood at {}", regex_, at_));
+    if (broken_) return internal_error(fmt::format("the regex '{}' is not supported at {}", regex_, at_));
     return node;
   }
 

@@ -115,7 +115,7 @@ class UnigramEncoder final : public FragmentEncoder {
       const bool is_unknown = best[at].id == unknown || (vocabulary_.unk && best[at].id == *vocabulary_.unk);
       if (is_unknown && !vocabulary_.unk) {
         return input_error("tok-uncut",
-                           "the text holds a character that no token covers, and no token is the unknown one");
+                           "the text has a character that no token covers, and the vocabulary has no unknown token");
       }
       if (!is_unknown) {
         ids.push_back(static_cast<u32>(best[at].id));

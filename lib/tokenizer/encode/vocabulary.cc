@@ -70,7 +70,8 @@ class VocabularyLoader {
     const auto* found =
         std::find_if(models.begin(), models.end(), [&](const ModelRow& row) { return row.model == keys_.model; });
     if (found == models.end()) {
-      return input_error("tok-model", fmt::format("is '{}', which cannot be run here", keys_.model), at_key(key));
+      return input_error("tok-model", fmt::format("is '{}', a tokenizer that is not supported here", keys_.model),
+                         at_key(key));
     }
     row_ = found;
     out_.kind = found->kind;
@@ -96,10 +97,11 @@ class VocabularyLoader {
     for (std::size_t id = 0; id < count; ++id) {
       const NameIndex::Inserted inserted = out_.ids.insert(out_.texts[id]);
       if (inserted.is_new) continue;
-      return input_error("tok-text",
-                         fmt::format("tokens {} and {} have the same text, '{}', with which llama.cpp does not start",
-                                     inserted.number, id, out_.texts[id]),
-                         at_key("tokenizer.ggml.tokens"));
+      return input_error(
+          "tok-text",
+          fmt::format("tokens {} and {} have the same text, '{}', so llama.cpp does not load the vocabulary",
+                      inserted.number, id, out_.texts[id]),
+          at_key("tokenizer.ggml.tokens"));
     }
     out_.scores = std::move(keys_.scores);
     out_.scores.resize(count);

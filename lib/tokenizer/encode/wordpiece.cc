@@ -80,7 +80,8 @@ class WordPieceEncoder final : public FragmentEncoder {
     }
     if (ids.size() > before) return {};
     if (!vocabulary_.unk)
-      return input_error("tok-uncut", "the text holds a word that no tokens cover, and no token is the unknown one");
+      return input_error("tok-uncut",
+                         "the text has a word that no tokens cover, and the vocabulary has no unknown token");
     ids.push_back(*vocabulary_.unk);
     return {};
   }

@@ -131,10 +131,10 @@ Result<std::string_view> pre_of_model_type(const TokenizerInput& input) {
   const auto list = has_ranks ? &arch::TokenizerFacts::pre_of_ranks : &arch::TokenizerFacts::pre_of_merges;
   const std::string_view pre = arch::pre_of_model_type(list, input.model_type());
   if (!pre.empty()) return pre;
-  return input_error("hf-tok-pre-unknown", fmt::format("without tokenizer.json nothing says how text is split, and the "
-                                                       "model type '{}' is none whose pre-tokenizer is "
-                                                       "known; pass --pre NAME to choose one of llama.cpp's",
-                                                       input.model_type()));
+  return input_error("hf-tok-pre-unknown",
+                     fmt::format("there is no tokenizer.json to say how text is split, and the pre-tokenizer of model "
+                                 "type '{}' is not known; pass --pre NAME to choose one of llama.cpp's",
+                                 input.model_type()));
 }
 
 Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
@@ -156,7 +156,7 @@ Status choose_pre(const TokenizerInput& input, Tokenizer& tokenizer) {
       tokenizer.findings.warning(
           Scope::model, "hf-tok-pre-differs",
           fmt::format(
-              "{} are tokenised differently: llama.cpp's pre-tokenizer '{}' does not split them as the original",
+              "{} are tokenised differently: llama.cpp's pre-tokenizer '{}' does not split them as the original does",
               row->differs, row->pre),
           "pre_tokenizer");
     }
@@ -195,10 +195,9 @@ Status build_tiktoken(const TokenizerInput& input, Tokenizer& tokenizer) {
   list.overlay(input.added.tokens);
   list.finish(tokenizer.findings);
   if (input.added.tokens.empty()) {
-    tokenizer.findings.warning(
-        Scope::model, "hf-tok-tiktoken-special",
-        "the special tokens are not said by a file (they are in the tokenizer's Python code): texts with "
-        "them are tokenised differently");
+    tokenizer.findings.warning(Scope::model, "hf-tok-tiktoken-special",
+                               "no file lists the special tokens (they are in the tokenizer's Python code): texts with "
+                               "them are tokenised differently");
   }
   warn_of_added_tokens(input.added.tokens, tokenizer.findings);
   return choose_pre(input, tokenizer);

@@ -17,8 +17,7 @@ struct Change {
 };
 constexpr std::array<Change, 10> changes = {{
     {"NFD", "texts with composed letters (é) or Hangul"},
-    {"NFKC",
-     "texts with compatibility characters (ﬁ, ½, full-width letters, no-break spaces) or with accents of their own"},
+    {"NFKC", "texts with compatibility characters (ﬁ, ½, full-width letters, no-break spaces) or separate accents"},
     {"NFKD", "texts with composed letters (é), Hangul or compatibility characters (ﬁ, ½)"},
     {"Nmt", "texts with control characters or unusual spaces"},
     {"Precompiled",

@@ -94,7 +94,7 @@ struct Refusal {
 };
 constexpr std::array<Refusal, 2> refusals = {{
     {"WordPiece", "hf-tok-wordpiece",
-     "a WordPiece model is BERT's tokenizer (llama.cpp's model bert), and no architecture that is converted has one"},
+     "a WordPiece model is BERT's tokenizer (llama.cpp's model bert), and no supported architecture uses one"},
     {"WordLevel", "hf-tok-wordlevel", "a WordLevel model knows only whole words, and llama.cpp has no such tokenizer"},
 }};
 

@@ -59,8 +59,8 @@ Status read_rwkv_line(std::string_view line, TokenList& list, const Tokenizer& t
   }
   if (id >= list.size()) return beyond_rows(id, list.size());
   if (id == 0 || !tokenizer.tokens[static_cast<std::size_t>(id)].empty()) {
-    return input_error("hf-tok-rwkv", id == 0 ? "the id 0 is that of the end of a text and cannot be listed"
-                                              : fmt::format("the id {} is there twice", id));
+    return input_error("hf-tok-rwkv", id == 0 ? "the id 0 is the end-of-text token and cannot be listed"
+                                              : fmt::format("the id {} appears twice", id));
   }
   list.set(static_cast<u32>(id), escape_rwkv(*bytes), TokenType::normal, 0);
   return {};

@@ -55,9 +55,8 @@ void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add
     if (!*add.bos) {
       findings.warning(
           Scope::model, "hf-tok-template-first",
-          fmt::format(
-              "the post-processor puts '{}' first, which is not the bos token; llama.cpp can add only the bos token",
-              *first),
+          fmt::format("the post-processor puts '{}' first, which is not the bos token; llama.cpp can add only bos",
+                      *first),
           "post_processor");
     }
   }

@@ -209,11 +209,12 @@ std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Voc
 
 void warn_of_common_score(std::optional<float> score, std::string_view file, FindingLog& findings) {
   if (!score) return;
-  findings.warning(Scope::model, "hf-tok-scores",
-                   fmt::format("all normal tokens have the score {}: llama.cpp splits texts into other tokens than the "
-                               "model expects",
-                               *score),
-                   std::string(file));
+  findings.warning(
+      Scope::model, "hf-tok-scores",
+      fmt::format(
+          "all normal tokens have the score {}: llama.cpp splits texts into different tokens than the model expects",
+          *score),
+      std::string(file));
 }
 
 void check_byte_tokens(const Tokenizer& tokenizer, FindingLog& findings) {

@@ -62,7 +62,7 @@ Status RankedTokens::add(u64 rank, std::string bytes) {
   if (total_square_ > max_total_square) return bad("the tokens are longer than those of any real vocabulary");
   if (rank >= bytes_.size()) bytes_.resize(static_cast<std::size_t>(rank) + 1);
   std::string& place = bytes_[static_cast<std::size_t>(rank)];
-  if (!place.empty()) return bad(fmt::format("the rank {} is there twice", rank));
+  if (!place.empty()) return bad(fmt::format("the rank {} appears twice", rank));
   place = std::move(bytes);
   return {};
 }
@@ -81,7 +81,7 @@ Result<TiktokenVocabulary> RankedTokens::finish() const {
     if (token.size() < 2) continue;
     const auto seam = last_seam(token, static_cast<u32>(rank), ranks);
     if (!seam || ranks.count(token.substr(0, *seam)) == 0 || ranks.count(token.substr(*seam)) == 0) {
-      return input_error("hf-tok-tiktoken", "the token cannot be made of two of lower rank",
+      return input_error("hf-tok-tiktoken", "the token cannot be built from two tokens of lower rank",
                          fmt::format("rank {}", rank));
     }
     vocabulary.merges.push_back(symbols(token.substr(0, *seam)) + ' ' + symbols(token.substr(*seam)));

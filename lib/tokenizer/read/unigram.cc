@@ -196,18 +196,18 @@ void settle_spaces(const Spaces& spaces, Tokenizer& tokenizer) {
   tokenizer.add_space_prefix = spaces.prefix;
   tokenizer.remove_extra_whitespaces = spaces.merged && spaces.prefix;
   if (spaces.merged && !spaces.prefix) {
-    warn_of_spaces(findings, "texts with white space at an end or several times in a row",
-                   "llama.cpp cannot leave them out without putting one before the text");
+    warn_of_spaces(findings, "texts with leading, trailing or repeated white space",
+                   "llama.cpp cannot remove it without putting a space before the text");
   } else if (spaces.merged && spaces.ends_stay) {
-    warn_of_spaces(findings, "texts that end with spaces", "llama.cpp leaves them out with those in a row");
+    warn_of_spaces(findings, "texts that end with spaces", "llama.cpp removes them along with repeated ones");
   } else if (!spaces.merged && spaces.prefix && spaces.unless_there) {
-    warn_of_spaces(findings, "texts that begin with spaces, or go on with one after an added token",
+    warn_of_spaces(findings, "texts that begin with spaces, or continue with one after an added token",
                    "llama.cpp puts one more before them");
   } else if (!spaces.merged && spaces.prefix) {
-    warn_of_spaces(findings, "texts of nothing but spaces", "llama.cpp puts none before them");
+    warn_of_spaces(findings, "texts of spaces only", "llama.cpp puts none before them");
   }
   if (spaces.prefix && spaces.first_only) {
-    warn_of_spaces(findings, "texts that go on right after an added token", "llama.cpp puts a space there too");
+    warn_of_spaces(findings, "texts that continue directly after an added token", "llama.cpp puts a space there too");
   }
 }
 
@@ -238,7 +238,7 @@ Status build_unigram(const TokenizerInput& input, const SentencePieceModel* mode
   warn_of_common_score(common_score(tokenizer.types, tokenizer.scores), tokenizer.source, tokenizer.findings);
   settle_spaces(spaces, tokenizer);
   if (spaces.splits && goes_on_after_space(tokenizer)) {
-    warn_of_spaces(tokenizer.findings, "texts with a piece that has a space inside or several",
+    warn_of_spaces(tokenizer.findings, "texts with a piece that contains spaces",
                    "the original splits texts at spaces first, llama.cpp does not");
   }
   const auto byte = static_cast<i32>(TokenType::byte);

@@ -80,12 +80,14 @@ class Rebuilder {
   Status choose_kind() {
     constexpr std::string_view key = "tokenizer.ggml.model";
     const auto model = index_.string_value(key);
-    if (!model) return refuse("tok-missing", key, "is missing; --no-tokenizer goes on without a tokenizer");
+    if (!model) return refuse("tok-missing", key, "is missing; --no-tokenizer converts without a tokenizer");
     const auto* found =
         std::find_if(kinds.begin(), kinds.end(), [&](const KindRow& row) { return row.model == *model; });
     if (found == kinds.end()) {
-      return refuse("tok-model", key,
-                    fmt::format("is '{}', which no tokenizer.json can say; --no-tokenizer goes on without it", *model));
+      return refuse(
+          "tok-model", key,
+          fmt::format("is '{}', which tokenizer.json cannot express; --no-tokenizer converts without a tokenizer",
+                      *model));
     }
     row_ = found;
     out_.kind = found->kind;
@@ -119,10 +121,9 @@ class Rebuilder {
       out_.scores.push_back(std::isfinite(narrow) ? narrow : std::numeric_limits<float>::lowest());
     }
     if (const auto score = common_score(out_.types, out_.scores)) {
-      out_.findings.warning(
-          Scope::model, "tok-scores",
-          fmt::format("all normal tokens have the score {}: nothing says which pairs are merged first", *score),
-          at_key("tokenizer.ggml.scores"));
+      out_.findings.warning(Scope::model, "tok-scores",
+                            fmt::format("all normal tokens have the score {}: the order of merges is unknown", *score),
+                            at_key("tokenizer.ggml.scores"));
     }
     return {};
   }
@@ -180,14 +181,14 @@ class Rebuilder {
     }
     if (out_.pre == nullptr && name != "default") {
       return refuse("tok-pre", key,
-                    fmt::format("is '{}', whose regexes are not known; --pre NAME chooses another, --no-tokenizer goes "
-                                "on without",
+                    fmt::format("is '{}', whose regexes are not known; --pre NAME chooses another, --no-tokenizer "
+                                "converts without a tokenizer",
                                 name));
     }
     if (out_.pre == nullptr) {
       out_.findings.warning(Scope::model, "tok-pre-default",
-                            "is missing or 'default': text is split as llama.cpp does then, which is hardly how the "
-                            "model was trained; --pre NAME says better",
+                            "is missing or 'default': text is split as llama.cpp does in that case, which is hardly "
+                            "how the model was trained; choose a pre-tokenizer with --pre NAME",
                             at_key(key));
     }
     out_.ignore_merges = known && known->ignore_merges;

@@ -140,17 +140,17 @@ void ManifestCheck::tell_what_is_missing(FindingLog& log) const {
     const std::string_view name = manifest_->entries[i].file;
     if (name.starts_with('/')) {
       log.error(Scope::data, "manifest-name",
-                "is an absolute name of none of the files that were given, so it is not opened", at_file(name));
+                "is an absolute name that matches none of the given files, so it is not opened", at_file(name));
     } else if (is_given(name) || (has_folder && is_of_operands_)) {
-      log.error(Scope::data, "manifest-missing-file", "is in the list of checksums, but is not there", at_file(name));
+      log.error(Scope::data, "manifest-missing-file", "is in the list of checksums, but does not exist", at_file(name));
     } else if (not_asked++ == 0) {
       first_not_asked = name;
     }
   }
   if (not_asked == 0) return;
   log.note(Scope::data, "manifest-not-asked",
-           fmt::format("the list of checksums has {} that {} not asked for", counted(not_asked, "other file"),
-                       verb(not_asked, "was", "were")),
+           fmt::format("the list of checksums has {} that {} not given on the command line",
+                       counted(not_asked, "other file"), verb(not_asked, "was", "were")),
            at_file(first_not_asked));
 }
 

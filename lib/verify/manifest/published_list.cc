@@ -32,8 +32,8 @@ void take_snapshot(std::string& path, const std::string& commit, FindingLog& rem
     revision = place->revision;
   }
   remarks.error(Scope::data, "manifest-revision",
-                is_cache ? fmt::format("the cache does not have revision {}, which the Hub has now", commit)
-                         : fmt::format("is of revision {}; the Hub has {} now", revision, commit),
+                is_cache ? fmt::format("the cache does not have the Hub's current revision {}", commit)
+                         : fmt::format("has revision {}; the Hub's current one is {}", revision, commit),
                 at_file(path));
 }
 

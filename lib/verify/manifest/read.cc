@@ -241,7 +241,7 @@ Status refuse_other_kinds(std::string_view head, const std::string& path) {
     return input_error("manifest-syntax", fmt::format("is not a manifest but {}", file_kind_text(kind)), {}, {}, path);
   }
   if (head.find('\0') != head.npos)
-    return input_error("manifest-syntax", "is not a manifest: it is not even text", {}, {}, path);
+    return input_error("manifest-syntax", "is not a manifest: it is not text", {}, {}, path);
   return {};
 }
 

@@ -50,7 +50,7 @@ class PolicyCheck {
 
   Status run(u64 bytes) {
     if (lies_in_the_model()) {
-      tell("policy-place", "lies in the model's own folder, where whoever made the model wrote it; keep it elsewhere");
+      tell("policy-place", "lies in the model's own folder, so it may come from the model's author; keep it elsewhere");
       return {};
     }
     MU_ASSIGN(const ModelIdentity identity, source_.identity());
@@ -116,7 +116,7 @@ class PolicyCheck {
   Status check_folder() {
     const bool is_checkpoint = model_.safetensors && model_.safetensors->set.has_checkpoints;
     if (policy_.forbids_pickles && is_checkpoint) {
-      tell("policy-pickle", "the weights are pickles, programs that loading runs; pt2st makes safetensors of them");
+      tell("policy-pickle", "the weights are pickles, which run code when loaded; pt2st converts them to safetensors");
     }
     const std::string folder = source_.folder();
     if (folder.empty()) return {};
@@ -131,7 +131,7 @@ class PolicyCheck {
       const auto document =
           json::load_if_present(model_.safetensors->folder, name, u64{64} << 20, json::Numbers::python);
       if (document && *document && json::member((*document)->root, "auto_map")) {
-        tell("policy-custom-code", "auto_map names code of the model's own, which loading with trust_remote_code runs",
+        tell("policy-custom-code", "auto_map names the model's own code, which runs when loaded with trust_remote_code",
              at_file(name));
       }
     }
@@ -140,7 +140,7 @@ class PolicyCheck {
 
   void check_name(std::string_view name, bool is_checkpoint) {
     if (policy_.forbids_pickles && !is_checkpoint && ends_with_one_of(name, pickle_endings)) {
-      tell("policy-pickle", "may be a pickle, a program that loading runs", at_file(name));
+      tell("policy-pickle", "may be a pickle, which runs code when loaded", at_file(name));
     }
     if (policy_.forbids_code_files && ends_with_one_of(name, code_endings)) {
       tell("policy-code-file", "is a program next to the weights", at_file(name));

@@ -102,7 +102,7 @@ class PolicyReader {
   static Status text(const YamlValue& table, std::string_view name, std::string& out) {
     const YamlValue* node = table.find(name);
     if (node == nullptr) return {};
-    if (!is_text(*node)) return refuse(*node, name, "must be a text and not empty; put it in quotes");
+    if (!is_text(*node)) return refuse(*node, name, "must be a text that is not empty; put it in quotes");
     out = node->text;
     return {};
   }
@@ -123,7 +123,8 @@ class PolicyReader {
     if (node == nullptr) return {};
     if (node->kind != YamlValue::Kind::list) return refuse(*node, name, "must be a list of texts");
     for (const YamlValue& element : node->items) {
-      if (!is_text(element)) return refuse(element, name, "must be a list of texts, none empty; put each in quotes");
+      if (!is_text(element))
+        return refuse(element, name, "must be a list of texts that are not empty; put each in quotes");
       out.push_back(element.text);
     }
     return {};

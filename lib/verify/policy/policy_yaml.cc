@@ -50,7 +50,7 @@ class YamlReader {
     const yaml_event_type_t type = events_.next();
     if (type == wanted) return {};
     if (type == YAML_NO_EVENT) return no_yaml();
-    return refuse("begins a second document; a policy is one");
+    return refuse("begins a second document; a policy is a single one");
   }
 
   // Parses the value that an event begins. The depth is bounded, so the recursion is too.
@@ -64,7 +64,7 @@ class YamlReader {
     YamlValue node;
     node.line = events_.line();
     if (type == YAML_SCALAR_EVENT) {
-      if (events_.is_block()) return refuse("has a block of lines (| or >); texts are of one line");
+      if (events_.is_block()) return refuse("has a multi-line text (| or >); a text must be on one line");
       node.text = events_.text();
       node.is_quoted = !events_.is_plain();
       return node;
@@ -97,7 +97,7 @@ class YamlReader {
       MU_ASSIGN(YamlValue name, value(type, deepest + 1));
       if (name.text.empty()) return refuse("has a name that is empty", name.line);
       const auto [known, is_new] = lines.emplace(name.text, name.line);
-      if (!is_new) return refuse(fmt::format("has '{}' twice, first in line {}", name.text, known->second), name.line);
+      if (!is_new) return refuse(fmt::format("has '{}' twice, first on line {}", name.text, known->second), name.line);
       MU_ASSIGN(YamlValue member, value(events_.next(), depth + 1));
       member.name = std::move(name.text);
       map.members.push_back(std::move(member));

@@ -102,7 +102,7 @@ Status read_material(json::Element value, Bundle& bundle) {
   if (certificate) {
     bundle.method = Method::sigstore;
     if (!log || entries.size() == 0) {
-      return refuse("verificationMaterial.tlogEntries", "is missing: a signature by Sigstore is in a log");
+      return refuse("verificationMaterial.tlogEntries", "is missing: Sigstore records its signatures in a log");
     }
     return {};
   }

@@ -71,7 +71,7 @@ class Check {
     if (statement_.is_single_file) {
       if (is_folder_) {
         return input_error("signature-file-missing",
-                           fmt::format("is the signature of one file; {} is a folder", path_));
+                           fmt::format("is the signature of a single file, but {} is a folder", path_));
       }
       for (Resource& resource : statement_.resources) resource.name = base_name_of(path_);
     }

@@ -79,11 +79,10 @@ bool is_signed_by(EVP_PKEY* key, const Bundle& bundle) {
 
 bool check_signature(EVP_PKEY* key, const Bundle& bundle, std::string_view whose, FindingLog& log) {
   if (is_signed_by(key, bundle)) return true;
-  log.error(
-      Scope::container, "signature-wrong",
-      fmt::format("is not the signature of this statement by {}: bundle or statement were changed, or another key "
-                  "signed it",
-                  whose));
+  log.error(Scope::container, "signature-wrong",
+            fmt::format("is not a signature of this statement by {}: the bundle or the statement was changed, or "
+                        "another key signed it",
+                        whose));
   return false;
 }
 
@@ -103,8 +102,8 @@ void tell_method(const Bundle& bundle, FindingLog& log) {
             bundle.method == Method::key ? "was signed with a key: check it with --key"
             : bundle.method == Method::certificate
                 ? "was signed with a certificate: check it with --certificate"
-                : "was signed by Sigstore, which cannot be checked offline: its log and "
-                  "its certificates are on the network (model_signing verify sigstore)");
+                : "was signed by Sigstore, which cannot be checked offline: it needs Sigstore's log and certificates "
+                  "(model_signing verify sigstore)");
 }
 
 // Returns "CN=name" for an error in a chain.
@@ -166,7 +165,7 @@ Status check_chain(const std::vector<Certificate>& chain, X509_STORE* trusted) {
   const std::string subject = subject_of(X509_STORE_CTX_get_current_cert(context.get()));
   sk_X509_free(others);
   ERR_clear_error();
-  if (!is_good) return refuse(fmt::format("the chain does not hold at {}: {}", subject, reason));
+  if (!is_good) return refuse(fmt::format("the certificate chain is not valid at {}: {}", subject, reason));
   if (!may_sign(chain[0].get())) {
     return refuse(fmt::format("{} is not for signing: it says neither digitalSignature nor codeSigning", subject));
   }

@@ -45,11 +45,10 @@ std::optional<u64> trailing_number(std::string_view& text) {
 Result<HashAlgorithm> hash_of(std::string_view field, std::string_view name) {
   if (name == "sha256") return HashAlgorithm::sha256;
   if (name == "blake2b") return HashAlgorithm::blake2b;
-  return input_error("signature-hash",
-                     fmt::format("'{}' is not a hash that is computed here: sha256 and blake2b are; check it with "
-                                 "model_signing",
-                                 name),
-                     fmt::format("field '{}'", field));
+  return input_error(
+      "signature-hash",
+      fmt::format("the hash '{}' is not supported, only sha256 and blake2b are; check it with model_signing", name),
+      fmt::format("field '{}'", field));
 }
 
 Status read_serialization(json::Element predicate, Statement& statement) {

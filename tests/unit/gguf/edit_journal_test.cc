@@ -43,9 +43,9 @@ TEST(EditJournal, TellsHowFarTheEditCame) {
   EXPECT_EQ(state(edit(), "old header..data"), "not begun");
   EXPECT_EQ(state(edit(), "old header!!data"), "torn");
   EXPECT_EQ(state(edit(), "nld header..data, and more of it"), "torn");
-  EXPECT_EQ(state(edit(), "old HEADER..data"), "it was made for another header");
-  EXPECT_EQ(state(edit(), "oxd header..data"), "the file has been changed since it was made");
-  EXPECT_EQ(state(edit(), "new header!"), "the file is shorter than the header that it was made for");
+  EXPECT_EQ(state(edit(), "old HEADER..data"), "it was written for another header");
+  EXPECT_EQ(state(edit(), "oxd header..data"), "the file has changed since it was written");
+  EXPECT_EQ(state(edit(), "new header!"), "the file is shorter than the header it was written for");
 }
 
 TEST(EditJournal, SurvivesItsOwnFileForm) {
@@ -116,7 +116,7 @@ TEST(EditJournal, LongHeadersAreComparedInPieces) {
     torn[static_cast<std::size_t>(range.offset) + 4] = 'o';
     EXPECT_EQ(state(journal, torn), "torn") << range.offset;
     torn[static_cast<std::size_t>(range.offset) + 4] = 'x';
-    EXPECT_EQ(state(journal, torn), "the file has been changed since it was made") << range.offset;
+    EXPECT_EQ(state(journal, torn), "the file has changed since it was written") << range.offset;
   }
 }
 

@@ -58,12 +58,11 @@ TEST_F(FindJournal, AWholeHeaderHasNoFindingForAJournalOfAnotherName) {
 TEST_F(FindJournal, WhatDoesNotCountIsAWarningUnderTheFilesOwnName) {
   const std::string own = "m.gguf.edit-journal";
   const auto begins = [](const std::string& reason) {
-    return "gguf-edit-journal: m.gguf.edit-journal is in the place of the journal of an interrupted edit, but does not "
-           "count: " +
+    return "gguf-edit-journal: m.gguf.edit-journal has the name of an interrupted edit's journal, but is ignored: " +
            reason;
   };
-  EXPECT_TRUE(finding_with(own, "").starts_with(begins("it is not a whole journal")));
-  EXPECT_TRUE(finding_with(own, journal_.substr(0, 99)).starts_with(begins("it is not a whole journal")));
+  EXPECT_TRUE(finding_with(own, "").starts_with(begins("it is not a complete journal")));
+  EXPECT_TRUE(finding_with(own, journal_.substr(0, 99)).starts_with(begins("it is not a complete journal")));
   fs::create_directory(dir_.file(own));
   EXPECT_TRUE(finding().starts_with(begins("it is not a regular file")));
   fs::remove(dir_.file(own));
@@ -74,14 +73,14 @@ TEST_F(FindJournal, WhatDoesNotCountIsAWarningUnderTheFilesOwnName) {
   EXPECT_TRUE(finding().starts_with(begins("it is a symbolic link")));
   fs::remove(dir_.file(own));
   dir_.write("m.gguf", "odd HEADER..data");
-  EXPECT_TRUE(finding_with(own, journal_).starts_with(begins("it was made for another header")));
+  EXPECT_TRUE(finding_with(own, journal_).starts_with(begins("it was written for another header")));
 }
 
 // It may be the journal of this file under its earlier name, unless a file of that name is there, or it says that it is
 // not.
 TEST_F(FindJournal, ABrokenJournalWithoutItsFileIsAWarning) {
   const std::string other = "other.gguf.edit-journal", cut = journal_.substr(0, 99);
-  EXPECT_TRUE(finding_with(other, cut).starts_with("gguf-edit-journal: other.gguf.edit-journal is in the place"));
+  EXPECT_TRUE(finding_with(other, cut).starts_with("gguf-edit-journal: other.gguf.edit-journal has the name"));
   dir_.write("other.gguf", "");
   EXPECT_EQ(finding_with(other, cut), "");
   fs::remove(dir_.file("other.gguf"));
@@ -111,7 +110,7 @@ TEST_F(FindJournal, TheOwnerOfTheFileRootOrTheUserMayHaveWrittenIt) {
 TEST_F(FindJournal, AHugeOneIsNotRead) {
   for (const std::string& beginning : {std::string(), journal_}) {
     fs::resize_file(dir_.write("m.gguf.edit-journal", beginning), u64{1} << 40);
-    EXPECT_NE(finding().find("it is not a whole journal"), std::string::npos);
+    EXPECT_NE(finding().find("it is not a complete journal"), std::string::npos);
   }
 }
 

@@ -147,8 +147,8 @@ TEST_F(FileAccess, WithoutTheGroupNobodyGainsAnything) {
     ASSERT_EQ(::chown(path.c_str(), alice, proj), 0);
     as(mallory, staff, {}, [&] { EXPECT_EQ(replaced(path), each.after); });
     EXPECT_EQ(remark_,
-              "out-access: does not keep the group 8001 and the owner 7001 of what it replaces: Operation not "
-              "permitted; no user may do more with it than before");
+              "out-access: does not keep the group 8001 and the owner 7001 of the file it replaces: Operation not "
+              "permitted; nobody gains access by this");
     std::filesystem::remove(path);
   }
 }

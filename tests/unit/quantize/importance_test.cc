@@ -77,10 +77,10 @@ TEST(LegacyImportance, WithoutCallsAndWithoutAnEnd) {
 
 TEST(LegacyImportance, RefusesWhatItCannotHold) {
   constexpr i32 most = std::numeric_limits<i32>::max();
-  Legacy().refused("imatrix-format", "no number of entries");
-  Legacy().number(0).entry("a", 1, {1}).refused("imatrix-format", "no number of entries");
-  Legacy().number(-1).entry("a", 1, {1}).refused("imatrix-format", "no number of entries");
-  Legacy().number(most).entry("a", 1, {1}).refused("imatrix-format", "no number of entries");
+  Legacy().refused("imatrix-format", "the number of entries it states");
+  Legacy().number(0).entry("a", 1, {1}).refused("imatrix-format", "the number of entries it states");
+  Legacy().number(-1).entry("a", 1, {1}).refused("imatrix-format", "the number of entries it states");
+  Legacy().number(most).entry("a", 1, {1}).refused("imatrix-format", "the number of entries it states");
   Legacy().number(1).number(0).text("aaaaaaaaaaaa").refused("imatrix-format", "entry 1: no name");
   Legacy().number(1).number(-5).text("aaaaaaaaaaaa").refused("imatrix-format", "entry 1: no name");
   Legacy().number(1).number(most).text("aaaaaaaaaaaa").refused("imatrix-format", "entry 1");

@@ -50,7 +50,7 @@ std::string said(tokenizer::TokenizerKind kind, const std::vector<std::string>& 
 TEST(WrittenTokens, OfTypeNormalNeverAppear) {
   using tokenizer::TokenizerKind, tokenizer::TokenType;
   constexpr std::string_view message =
-      "the chat template writes '<ab>', but token 1 with this text is of type NORMAL: prompts get its pieces instead "
+      "the chat template writes '<ab>', but token 1 with this text has type NORMAL: prompts contain its pieces instead "
       "of "
       "the token";
   EXPECT_EQ(said(TokenizerKind::gpt2, {"a", "<ab>"}), message);

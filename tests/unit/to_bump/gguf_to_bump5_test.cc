@@ -219,7 +219,7 @@ TEST_F(Refusal5, TensorsWithoutPlace) {
   model = model_of("qwen3");
   model.add("blk.1.ffn_gate_inp.weight", {64, 4}, test::ggml_f32);
   EXPECT_TRUE(
-      refusal(model).starts_with("gguf2bump-no-place tensor 'blk.1.ffn_gate_inp.weight': BUMPWGT5 has no place"));
+      refusal(model).starts_with("gguf2bump-no-place tensor 'blk.1.ffn_gate_inp.weight': BUMPWGT5 cannot hold"));
 }
 
 TEST_F(Refusal5, MissingNorms) {
@@ -361,12 +361,12 @@ TEST(GgufToBump5, OutputsThatDoNotFitTogether) {
     return report ? std::string() : report.error().code + ": " + report.error().message;
   };
   EXPECT_EQ(error([](auto& o) { o.request.align_head = 32; }),
-            "usage: --align-head belongs to --bump-version 3: BUMPWGT5 pads no heads");
+            "usage: --align-head needs --bump-version 3: BUMPWGT5 does not pad heads");
   EXPECT_TRUE(
       error([](auto& o) { o.request.numbering = bump::Numbering::original; }).starts_with("usage: --dtype-codes"));
   EXPECT_TRUE(error([](auto& o) { o.no_config = true; }).starts_with("usage: --no-config"));
   EXPECT_TRUE(error([](auto& o) { o.request.version = 4; }).starts_with("usage: --bump-version"));
-  EXPECT_TRUE(error([](auto& o) { o.output = "-"; }).starts_with("usage: with weights that go to no file"));
+  EXPECT_TRUE(error([](auto& o) { o.output = "-"; }).starts_with("usage: if the weights do not go to a file"));
   EXPECT_TRUE(error([](auto& o) { o.manifest = "/dev/null"; }).starts_with("usage: --manifest must be a file"));
   EXPECT_TRUE(error([&](auto& o) { o.manifest = o.config = folder.file("x.json"); }).starts_with("usage: two outputs"));
   EXPECT_TRUE(error([&](auto& o) { o.output = folder.file("no/such") + "/"; }).starts_with("out-open"));

@@ -296,7 +296,7 @@ TEST(Manifest, AModelInsteadOfItsManifestIsNamed) {
   const std::string model("GGUF\3\0\0\0\x1b[31m", 13);
   EXPECT_EQ(parse_manifest(model, "x").error().message, "is not a manifest but a GGUF file");
   EXPECT_EQ(parse_manifest(std::string("\x90\0\0\0\0\0\0\0{}", 10), "x").error().message,
-            "is not a manifest: it is not even text");
+            "is not a manifest: it is not text");
 }
 
 TEST(Manifest, SyntaxErrorsNameTheLine) {
