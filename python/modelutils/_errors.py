@@ -8,7 +8,7 @@ from ._library import lib
 
 
 class Error(Exception):
-    """What the library refused. `code` is stable and described in docs/findings.md."""
+    """An error of the library. `code` is stable and described in docs/findings.md."""
 
     def __init__(self, message: str, code: str, file: Optional[str] = None, offset: Optional[int] = None) -> None:
         super().__init__(message)
@@ -25,11 +25,11 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """An argument that makes no sense, or a model that is closed."""
+    """An invalid argument, or a closed model."""
 
 
 class RangeError(Error, IndexError):
-    """An index, row or number outside of what there is."""
+    """An index, row or number out of range."""
 
 
 class NotFoundError(Error, KeyError):
@@ -37,7 +37,7 @@ class NotFoundError(Error, KeyError):
 
 
 class TypeMismatchError(Error, TypeError):
-    """The value or the tensor is of another kind than was asked for."""
+    """The value or tensor is of a different kind than requested."""
 
 
 class UnsupportedError(Error):

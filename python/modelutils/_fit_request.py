@@ -1,4 +1,4 @@
-"""How a model is to be run and in what memory: what fit() is asked, for the library."""
+"""The arguments of fit() as the C library's request."""
 
 import operator
 import re

@@ -1,4 +1,4 @@
-"""libmodelutils.so: where it is found, and the prototypes of its functions (lib/c_api/modelutils.h)."""
+"""Finds libmodelutils.so and declares the prototypes of its functions (lib/c_api/modelutils.h)."""
 
 import ctypes
 import os
@@ -118,7 +118,7 @@ PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
 
 
 def _load() -> ctypes.CDLL:
-    """The library that MODELUTILS_LIBRARY names; else that of the wheel; else the system's."""
+    """The library named by MODELUTILS_LIBRARY, else the wheel's, else the system's."""
     named = os.environ.get("MODELUTILS_LIBRARY")
     folder = os.path.dirname(os.path.abspath(__file__))
     own = os.path.join(folder, "libmodelutils.so")

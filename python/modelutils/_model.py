@@ -46,7 +46,7 @@ class _Handle:
 
 
 class Keys(Mapping[str, Value]):
-    """The metadata of a model, in the order of the file. Values are read when they are asked for."""
+    """The metadata of a model, in the order of the file. Values are read on access."""
 
     def __init__(self, model: "Model") -> None:
         self._model = model
@@ -115,7 +115,7 @@ _PIECE = 64 * 1024
 
 
 def _numbers(read: Any, kind: Literal["d", "q", "Q"], handle: _Handle, index: int, count: int) -> List[Any]:
-    """Of an array of numbers; by memoryview several times as fast as by the elements of one of ctypes."""
+    """The elements of an array of numbers. A memoryview is several times as fast as reading them through ctypes."""
     buffer = ctypes.create_string_buffer(_PIECE)
     numbers = memoryview(buffer).cast("B").cast(kind)
     values: List[Any] = []
@@ -180,7 +180,7 @@ class Tensor:
         return f"<Tensor {self.name!r}: {self.type} {self.shape}>"
 
     def read(self, offset: int = 0, size: Optional[int] = None) -> bytes:
-        """A copy of stored bytes: `size` of them (all that follow) from `offset` on."""
+        """A copy of `size` stored bytes from `offset` (default: all that follow)."""
         handle = self._model._live()
         offset = operator.index(offset)
         size = self.nbytes - offset if size is None else operator.index(size)
@@ -332,7 +332,7 @@ class Model:
         self.close()
 
     def card(self) -> Any:
-        """What the model is, and its layers: "card/1" of docs/json.md, as dictionaries and lists."""
+        """The model's summary and layers: "card/1" of docs/json.md, as dictionaries and lists."""
         handle = self._live()
         text = c_void_p()
         check(lib.mu_card(handle.pointer, byref(text)))
@@ -341,7 +341,7 @@ class Model:
     def html(
         self, *, vocabulary: bool = False, statistics: bool = False, memory: Union[bool, Mapping[str, Any]] = False
     ) -> str:
-        """A page to look at, as `gguf-dump --html` and `st-dump --html` write it: one document that needs no other
+        """An HTML page, as written by `gguf-dump --html` and `st-dump --html`: one document that needs no other
         file. `statistics` reads every tensor. `memory` shows memory over context: True, or arguments of fit()."""
         from ._fit_request import fit_request
 
@@ -374,7 +374,7 @@ def open(path: Path) -> Model:
 
 
 def tokenize(model: Model, text: str, *, add_special: bool = False, parse_special: bool = False) -> List[int]:
-    """The ids of the tokens of a text, as llama.cpp cuts it. `add_special` adds the tokens that begin and end a text,
+    """Tokenises a text as llama.cpp does and returns the ids. `add_special` adds the tokens that begin and end a text,
     `parse_special` finds control tokens by their texts."""
     handle = model._live()
     try:

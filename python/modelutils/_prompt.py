@@ -1,4 +1,4 @@
-"""Prompts: what a model's chat template makes of a conversation."""
+"""Renders a conversation with a model's chat template."""
 
 import json
 from collections.abc import Mapping, Sequence

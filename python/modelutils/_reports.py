@@ -1,4 +1,4 @@
-"""verify, fit and diff: what the tools of these names print with --json, as objects."""
+"""verify(), fit() and diff(): the JSON output of verify, --fit and model-diff as objects."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from ctypes import byref, c_void_p, pointer
@@ -50,7 +50,7 @@ def _record(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that verify found; `code` is described in docs/findings.md."""
+    """A finding of verify; `code` is described in docs/findings.md."""
 
     severity: str
     code: str
@@ -61,7 +61,7 @@ class Finding:
 
 
 class Verification(Sequence[Finding]):
-    """The findings of one call of verify(), and the reports that they are from (one for each model)."""
+    """The findings of one call of verify(), and the reports they come from (one per model)."""
 
     def __init__(self, reports: List[Record]) -> None:
         self.reports = reports
@@ -107,7 +107,7 @@ class Verification(Sequence[Finding]):
 
 
 def verify(path: Path, *, data: bool = False, ignore_index: bool = False, authentic: bool = False) -> Verification:
-    """Checks the model at `path`, or those in and below a directory. Findings are no exceptions; a path that cannot be
+    """Checks the model at `path`, or those in and below a directory. Findings do not raise; a path that cannot be
     opened, or is of no known format, is an InputError. `data` also reads every tensor."""
     text = c_void_p()
     check(lib.mu_verify(c_path(path), data * 1 + ignore_index * 2 + authentic * 4, byref(text)))
@@ -115,7 +115,7 @@ def verify(path: Path, *, data: bool = False, ignore_index: bool = False, authen
 
 
 def diff(a: Path, b: Path, *, data: bool = False, layout: bool = False) -> Record:
-    """What differs between the models at two paths ("model-diff/1"). `data` compares the values, too."""
+    """The differences between two models ("model-diff/1"). `data` also compares values."""
     text = c_void_p()
     check(lib.mu_diff(c_path(a), c_path(b), data * 1 + layout * 2, byref(text)))
     return Record(read_json(take_text(text)))
@@ -151,8 +151,8 @@ def fit(
     flash_attention: bool = True,
     swa_full: bool = False,
 ) -> Fit:
-    """Whether a model fits, and what else would. Memory in bytes, or as "24G" (1024³); without any, nothing is judged.
-    `kv` is the type of the cache, or those of its keys and values."""
+    """Whether a model fits, and alternatives if not. Memory in bytes, or as "24G" (1024³); without any, nothing is judged.
+    `kv` is the type of the cache, or a pair of types for keys and values."""
     request = fit_request(
         context=context,
         gpu=gpu,

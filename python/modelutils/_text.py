@@ -1,4 +1,4 @@
-"""Texts on their way to the library and back."""
+"""Conversion of texts to and from the library."""
 
 import json
 import os
