@@ -5,8 +5,7 @@
 #include "io/file_kind.h"
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
-#include "listing/gguf_listing.h"
-#include "listing/imatrix_listing.h"
+#include "listing/listing.h"
 #include "memory/fit.h"
 #include "model/cached_file.h"
 #include "model/format.h"
@@ -60,7 +59,8 @@ Result<std::optional<cli::Opened>> open_imatrix(const std::string& path, const s
   const auto probe = probe_path(file, OutsideLinks::follow);
   if (!probe || probe->format != Format::imatrix) return std::nullopt;
   MU_ASSIGN(auto matrix, quantize::ImportanceMatrix::read(probe->opened.file, file));
-  cli::Opened result{matrix, imatrix_listing(matrix, path), {}, {}, {}};
+  const auto model = std::make_shared<const Model>(std::move(matrix), path);
+  cli::Opened result{model, listing_of(*model), {}, {}, {}};
   const auto refuse = [path]() {
     return input_error("gguf-imatrix", "an importance matrix has neither tokens nor layers to load", {}, {}, path);
   };
@@ -110,11 +110,12 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
   }
   if (!found) say_which_tool(found.error(), path);
   MU_ASSIGN(gguf::SplitSet opened, std::move(found));
-  const auto set = std::make_shared<const gguf::SplitSet>(std::move(opened));
-  cli::Opened result{set, gguf_listing(*set, file), gguf_container_findings(*set), warnings_of_parts(*set, path), {}};
-  result.fit = [set](const memory::FitRequest& request) { return memory::fit(*set, request); };
-  result.tokenizer = [set] { return tokenizer::read_encode_keys(*set); };
-  result.chat = [set](std::string_view name) { return chat_source(*set, name); };
+  const auto model = std::make_shared<const Model>(std::move(opened), file);
+  const gguf::SplitSet& set = *model->gguf;
+  cli::Opened result{model, listing_of(*model), gguf_container_findings(set), warnings_of_parts(set, path), {}};
+  result.fit = [&set](const memory::FitRequest& request) { return memory::fit(set, request); };
+  result.tokenizer = [&set] { return tokenizer::read_encode_keys(set); };
+  result.chat = [&set](std::string_view name) { return chat_source(set, name); };
   return result;
 }
 

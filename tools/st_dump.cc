@@ -5,7 +5,7 @@
 #include "io/file_kind.h"
 #include "io/model_folder.h"
 #include "listing/directory_tokenizer.h"
-#include "listing/safetensors_listing.h"
+#include "listing/listing.h"
 #include "model/cached_file.h"
 #include "rules/safetensors/rules.h"
 #include "to_gguf/plan.h"
@@ -34,20 +34,21 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
   auto found = open_safetensors_model(path, modules);
   if (!found) say_which_tool(found.error(), path);
   MU_ASSIGN(SafetensorsModel opened, std::move(found));
-  const auto model = std::make_shared<const SafetensorsModel>(std::move(opened));
-  cli::Opened result{model, safetensors_listing(*model), safetensors_container_findings(model->set), {}, {}};
+  const auto owner = std::make_shared<const Model>(std::move(opened));
+  const SafetensorsModel& model = *owner->safetensors;
+  cli::Opened result{owner, listing_of(*owner), safetensors_container_findings(model.set), {}, {}};
   result.fit = [path](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
     MU_ASSIGN(const gguf::SplitSet set, to_gguf::planned_model(path));
     MU_ASSIGN(memory::FitReport report, memory::fit(set, wanted));
     report.is_planned = true;
     return report;
   };
-  result.tokenizer = [model] { return directory_tokenizer(*model); };
-  result.chat = [model](std::string_view name) { return chat_source(*model, name); };
+  result.tokenizer = [&model] { return directory_tokenizer(model); };
+  result.chat = [&model](std::string_view name) { return chat_source(model, name); };
   // The listing does not need config.json, so errors in it are warnings. But a failure to read it must be reported as
   // an error, or the file would seem to be absent.
-  if (const std::optional<Error>& error = model->config_error) {
-    if (is_read_failure(*error) && model->set.is_directory) {
+  if (const std::optional<Error>& error = model.config_error) {
+    if (is_read_failure(*error) && model.set.is_directory) {
       result.error = error;
     } else {
       result.warnings.push_back(*error);

@@ -30,7 +30,7 @@ Result<Array> array_entry(const mu_model* model, u64 index) {
                        fmt::format("the value is of type {}, not an array", gguf::value_type_name(entry->type())),
                        at_key(entry->key), entry->offset);
   }
-  return Array{&model->view.gguf()->files.front(), entry, *ref};
+  return Array{&model->opened.gguf->files.front(), entry, *ref};
 }
 
 tl::unexpected<Error> wrong_elements(const Array& array, std::string_view wanted) {

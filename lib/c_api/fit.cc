@@ -63,9 +63,9 @@ Result<memory::FitRequest> c_api::fit_request_of(const mu_fit_request* given) {
   return request;
 }
 
-Result<memory::FitReport> c_api::fit_of(const ModelView& view, const memory::FitRequest& request) {
-  if (view.gguf() != nullptr) return memory::fit(*view.gguf(), request);
-  MU_ASSIGN(const gguf::SplitSet planned, to_gguf::planned_model(view.path()));
+Result<memory::FitReport> c_api::fit_of(const Model& model, const memory::FitRequest& request) {
+  if (model.gguf) return memory::fit(*model.gguf, request);
+  MU_ASSIGN(const gguf::SplitSet planned, to_gguf::planned_model(model.path()));
   return memory::fit(planned, request);
 }
 
@@ -73,10 +73,10 @@ mu_status mu_fit(const mu_model* model, const mu_fit_request* request, mu_text**
   return give_report(json, [&](std::string& text) -> Status {
     if (model == nullptr) return null_argument("model");
     MU_ASSIGN(const memory::FitRequest wanted, fit_request_of(request));
-    auto report = fit_of(model->view, wanted);
-    if (!report) return tl::make_unexpected(in_file(std::move(report.error()), model->view.path()));
+    auto report = fit_of(model->opened, wanted);
+    if (!report) return tl::make_unexpected(in_file(std::move(report.error()), model->opened.path()));
     TextOutput out(text);
-    write_fit_json(out, model->view.path(), *report);
+    write_fit_json(out, model->opened.path(), *report);
     return out.flush();
   });
 }

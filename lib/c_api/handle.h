@@ -15,7 +15,7 @@
 #include "c_api/last_error.h"
 #include "gguf/document.h"
 #include "io/mapped_file.h"
-#include "model/model_view.h"
+#include "model/model.h"
 #include "tokenizer/encode/encoder.h"
 
 namespace modelutils::c_api {
@@ -30,11 +30,13 @@ struct StringArray {
 
 /// Nothing but the caches changes after mu_open(); they only grow, under the mutex.
 struct mu_model {
-  explicit mu_model(modelutils::ModelView opened);
+  explicit mu_model(modelutils::Model from);
   mu_model(const mu_model&) = delete;
   mu_model& operator=(const mu_model&) = delete;
 
-  modelutils::ModelView view;
+  modelutils::Model opened;
+  std::string architecture;
+  modelutils::c_api::StringArray names;                  ///< of the tensors
   std::vector<modelutils::gguf::KeyValue> own_metadata;  ///< __metadata__ in the form of GGUF's keys
   std::span<const modelutils::gguf::KeyValue> metadata;  ///< that, or the keys of the first GGUF file
   std::vector<std::size_t> entries;                      ///< places in `metadata`, by their number in `keys`
@@ -53,7 +55,7 @@ struct mu_text {
 namespace modelutils::c_api {
 
 Result<const gguf::KeyValue*> metadata_entry(const mu_model* model, u64 index);
-Result<const ViewTensor*> tensor_entry(const mu_model* model, u64 index);
+Result<const Tensor*> tensor_entry(const mu_model* model, u64 index);
 
 /// Gives `full` to the caller, as far as the caller's structure reaches; `first_version` is the size that the structure
 /// had when it was introduced.
@@ -78,12 +80,13 @@ inline int32_t packing_of(mlx::Mode mode) {
 }
 
 /// Elements of a row, and rows. A scalar is one row of one element.
-inline u64 columns_of(const ViewTensor& tensor) {
-  return tensor.ne.empty() ? 1 : tensor.ne.front();
+inline u64 columns_of(const Model& model, const Tensor& tensor) {
+  const std::span<const u64> ne = model.ne_of(tensor);
+  return ne.empty() ? 1 : ne.front();
 }
-inline u64 rows_of(const ViewTensor& tensor) {
-  const u64 columns = columns_of(tensor);
-  return columns == 0 ? 0 : tensor.elements / columns;
+inline u64 rows_of(const Model& model, const Tensor& tensor) {
+  const u64 columns = columns_of(model, tensor);
+  return columns == 0 ? 0 : model.elements_of(tensor) / columns;
 }
 
 /// `text` is followed by a NUL wherever the library keeps it.

@@ -14,7 +14,7 @@ Result<const gguf::KeyValue*> metadata_entry(const mu_model* model, u64 index) {
   if (index >= model->metadata.size()) {
     return input_error("api-range",
                        fmt::format("there is no metadata entry {}: the model has {}", index, model->metadata.size()),
-                       {}, {}, model->view.path());
+                       {}, {}, model->opened.path());
   }
   return &model->metadata[index];
 }
@@ -28,7 +28,7 @@ Result<u64> find_key(const mu_model* model, const char* key) {
   if (key == nullptr) return null_argument("key");
   const std::optional<u32> number = model->keys.find(key);
   if (!number)
-    return input_error("api-not-found", fmt::format("there is no key '{}'", key), {}, {}, model->view.path());
+    return input_error("api-not-found", fmt::format("there is no key '{}'", key), {}, {}, model->opened.path());
   return model->entries[*number];
 }
 

@@ -14,33 +14,32 @@ namespace {
 constexpr uint32_t known_flags = MU_PACK_BF16_TO_F16;
 
 struct Plan {
-  std::vector<const ViewTensor*> weights;
+  std::vector<const Weight*> weights;
   std::vector<mlx::MatrixSizes> sizes;
   mlx::PackedLayout layout;
   bool narrows = false;  // scales and biases turn from BF16 to F16
   u64 rows = 0;
 };
 
-Result<mlx::MatrixSizes> sizes_of(const mu_model& model, const ViewTensor& weight) {
-  if (weight.form.kind != FormKind::mlx) {
-    return input_error("api-type", "the tensor is not a weight packed by MLX", at_tensor(weight.name), {},
-                       model.view.path());
+Result<mlx::MatrixSizes> sizes_of(const Model& model, const Tensor& codes, const Weight* weight) {
+  if (weight == nullptr || weight->form->kind != FormKind::mlx) {
+    return input_error("api-type", "the tensor is not a weight packed by MLX", at_tensor(codes.name), {}, model.path());
   }
-  const std::vector<CatalogTensor>& stored = model.view.catalog().tensors;
-  const CatalogTensor& scales = stored[weight.planes[1]];
+  const std::vector<Tensor>& stored = model.catalog().tensors;
+  const Tensor& scales = stored[weight->planes[1]];
   mlx::MatrixSizes sizes;
-  sizes.params = weight.form.params;
-  sizes.columns = columns_of(weight);
-  sizes.rows = rows_of(weight);
+  sizes.params = weight->form->params;
+  sizes.columns = columns_of(model, codes);
+  sizes.rows = rows_of(model, codes);
   sizes.scale_type = *scales.type;
-  sizes.weight_bytes = stored[weight.stored].bytes;
+  sizes.weight_bytes = codes.bytes;
   sizes.scales_bytes = scales.bytes;
-  if (weight.planes[2] != mlx::no_tensor) {
-    const CatalogTensor& biases = stored[weight.planes[2]];
+  if (weight->planes[2] != mlx::no_tensor) {
+    const Tensor& biases = stored[weight->planes[2]];
     sizes.biases_bytes = biases.bytes;
     if (biases.type != scales.type) {
-      return input_error("mlx-pack-mismatch", "scales and biases have different types", at_tensor(weight.name), {},
-                         model.view.path());
+      return input_error("mlx-pack-mismatch", "scales and biases have different types", at_tensor(codes.name), {},
+                         model.path());
     }
   }
   return sizes;
@@ -52,8 +51,9 @@ Result<Plan> make_plan(const mu_model* model, const uint64_t* weights, uint64_t 
   if ((flags & ~known_flags) != 0) return bad_argument(fmt::format("unknown flags {:#x}", flags & ~known_flags));
   Plan plan;
   for (u64 i = 0; i < count; ++i) {
-    MU_ASSIGN(const ViewTensor* const weight, tensor_entry(model, weights[i]));
-    MU_ASSIGN(const mlx::MatrixSizes sizes, sizes_of(*model, *weight));
+    MU_ASSIGN(const Tensor* const codes, tensor_entry(model, weights[i]));
+    const Weight* const weight = model->opened.weight_of(*codes);
+    MU_ASSIGN(const mlx::MatrixSizes sizes, sizes_of(model->opened, *codes, weight));
     plan.weights.push_back(weight);
     plan.sizes.push_back(sizes);
     const auto rows = checked_add(plan.rows, sizes.rows);
@@ -86,12 +86,11 @@ mu_packed describe(const Plan& plan) {
 }
 
 // Reads one part of every module, one after the other. Gives the rest of the buffer.
-Result<MutableBytes> read_parts(const mu_model& model, const Plan& plan, std::size_t plane, MutableBytes out) {
-  const Catalog& catalog = model.view.catalog();
-  for (const ViewTensor* weight : plan.weights) {
+Result<MutableBytes> read_parts(const Model& model, const Plan& plan, std::size_t plane, MutableBytes out) {
+  for (const Weight* weight : plan.weights) {
     if (weight->planes[plane] == mlx::no_tensor) continue;
-    const CatalogTensor& stored = catalog.tensors[weight->planes[plane]];
-    MU_TRY(catalog.files[stored.file].source->read_exact(stored.offset, out.first(stored.bytes)));
+    const Tensor& stored = model.catalog().tensors[weight->planes[plane]];
+    MU_TRY(model.catalog().read(stored, 0, out.first(stored.bytes)));
     out = out.subspan(stored.bytes);
   }
   return out;
@@ -121,9 +120,9 @@ mu_status mu_pack(const mu_model* model, const uint64_t* weights, uint64_t count
     if (*total != 0) {
       if (out == nullptr) return null_argument("out");
       const MutableBytes buffer(static_cast<std::byte*>(out), *total);
-      MU_ASSIGN(const MutableBytes behind_codes, read_parts(*model, plan, 0, buffer));
-      MU_ASSIGN(const MutableBytes behind_scales, read_parts(*model, plan, 1, behind_codes));
-      MU_TRY(read_parts(*model, plan, 2, behind_scales));
+      MU_ASSIGN(const MutableBytes behind_codes, read_parts(model->opened, plan, 0, buffer));
+      MU_ASSIGN(const MutableBytes behind_scales, read_parts(model->opened, plan, 1, behind_codes));
+      MU_TRY(read_parts(model->opened, plan, 2, behind_scales));
       if (plan.narrows) changed = mlx::bf16_to_f16_in_place(behind_codes);
     }
     if (inexact != nullptr) *inexact = changed;

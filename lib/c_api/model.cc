@@ -11,11 +11,11 @@ static_assert(std::string_view(MU_TEXT(MU_VERSION_MAJOR) "." MU_TEXT(MU_VERSION_
 using namespace modelutils;
 using namespace modelutils::c_api;
 
-mu_model::mu_model(ModelView opened) : view(std::move(opened)) {
-  if (view.gguf() != nullptr) {
-    metadata = view.gguf()->files.front().document.keys;
-  } else if (view.shards() != nullptr) {
-    for (const safetensors::MetadataEntry& entry : view.shards()->metadata()) {
+mu_model::mu_model(Model from) : opened(std::move(from)), architecture(opened.architecture()) {
+  if (opened.gguf) {
+    metadata = opened.gguf->files.front().document.keys;
+  } else {
+    for (const safetensors::MetadataEntry& entry : opened.safetensors->set.metadata()) {
       own_metadata.push_back({std::string(entry.key), entry.offset, entry.offset, std::string(entry.value)});
     }
     metadata = own_metadata;
@@ -24,19 +24,23 @@ mu_model::mu_model(ModelView opened) : view(std::move(opened)) {
   for (std::size_t i = 0; i < metadata.size(); ++i) {
     if (keys.insert(metadata[i].key).is_new) entries.push_back(i);
   }
-  mappings.resize(view.catalog().files.size());
+  mappings.resize(opened.catalog().files.size());
+  for (const Tensor& tensor : opened.catalog().tensors) {
+    names.begin.push_back(names.text.size());
+    names.text += tensor.name;
+    names.text += '\0';
+  }
 }
 
 namespace {
 
 // The rules by which the dumpers refuse a file: without them a tensor of unknown size would only be left out.
-Status check_container(const ModelView& view) {
-  Findings findings;
-  if (view.gguf() != nullptr) findings = gguf_container_findings(*view.gguf());
-  if (view.shards() != nullptr) findings = safetensors_container_findings(*view.shards());
+Status check_container(const Model& model) {
+  const Findings findings =
+      model.gguf ? gguf_container_findings(*model.gguf) : safetensors_container_findings(model.safetensors->set);
   const Finding* broken = first_container_error(findings);
   if (broken == nullptr) return {};
-  return tl::make_unexpected(with_path(*broken, view.path()));
+  return tl::make_unexpected(with_path(*broken, model.path()));
 }
 
 template <typename T>
@@ -61,9 +65,9 @@ mu_status mu_open(const char* path, mu_model** model) {
     *model = nullptr;
     if (path == nullptr) return null_argument("path");
     // "-" is a file of that name here; to the readers it would be standard input.
-    MU_ASSIGN(ModelView view, open_view(std::string_view(path) == "-" ? "./-" : path));
-    MU_TRY(check_container(view));
-    *model = std::make_unique<mu_model>(std::move(view)).release();
+    MU_ASSIGN(Model opened, open_sound_model(std::string_view(path) == "-" ? "./-" : path));
+    MU_TRY(check_container(opened));
+    *model = std::make_unique<mu_model>(std::move(opened)).release();
     return {};
   });
 }
@@ -73,29 +77,34 @@ void mu_close(mu_model* model) {
 }
 
 const char* mu_format(const mu_model* model) {
-  return model == nullptr ? null_model<const char*>(nullptr) : model->view.format().c_str();
+  return model == nullptr ? null_model<const char*>(nullptr) : format_info(model->opened.format).name.data();
 }
 
 const char* mu_architecture(const mu_model* model) {
-  return model == nullptr ? null_model<const char*>(nullptr) : model->view.architecture().c_str();
+  return model == nullptr ? null_model<const char*>(nullptr) : model->architecture.c_str();
 }
 
 int32_t mu_is_big_endian(const mu_model* model) {
   if (model == nullptr) return null_model<int32_t>(0);
-  const gguf::SplitSet* const set = model->view.gguf();
-  return set != nullptr && set->files.front().document.big_endian ? 1 : 0;
+  return model->opened.catalog().big_endian ? 1 : 0;
 }
 
 uint64_t mu_parameter_count(const mu_model* model) {
-  return model == nullptr ? null_model<u64>(0) : model->view.parameters();
+  if (model == nullptr) return null_model<u64>(0);
+  const Model& opened = model->opened;
+  u64 parameters = 0;
+  for (const Tensor& tensor : opened.catalog().tensors) {
+    if (!opened.is_part(tensor)) parameters = checked_add(parameters, opened.elements_of(tensor)).value_or(parameters);
+  }
+  return parameters;
 }
 
 uint64_t mu_file_count(const mu_model* model) {
-  return model == nullptr ? null_model<u64>(0) : model->view.catalog().files.size();
+  return model == nullptr ? null_model<u64>(0) : model->opened.catalog().files.size();
 }
 
 uint64_t mu_tensor_count(const mu_model* model) {
-  return model == nullptr ? null_model<u64>(0) : model->view.tensors().size();
+  return model == nullptr ? null_model<u64>(0) : model->opened.catalog().tensors.size();
 }
 
 uint64_t mu_metadata_count(const mu_model* model) {
@@ -106,7 +115,7 @@ const char* mu_file_path(const mu_model* model, uint64_t file) {
   const char* path = nullptr;
   guarded([&]() -> Status {
     if (model == nullptr) return null_argument("model");
-    const std::vector<CatalogFile>& files = model->view.catalog().files;
+    const std::vector<CatalogFile>& files = model->opened.catalog().files;
     if (file >= files.size()) return input_error("api-range", "the model has no file with that number");
     path = files[file].path.c_str();
     return {};

@@ -5,14 +5,14 @@
 
 #include "base/error.h"
 #include "listing/chat_source.h"
-#include "model/model_view.h"
+#include "model/model.h"
 #include "tokenizer/encode/keys.h"
 
 namespace modelutils::c_api {
 
 /// Errors: "hf-tok-missing" and "tok-missing" where there is none, those of reading.
-Result<tokenizer::EncodeKeys> tokenizer_keys(const ModelView& view);
+Result<tokenizer::EncodeKeys> tokenizer_keys(const Model& model);
 /// The chat template of that name, as chat_source().
-Result<ChatSource> chat_of(const ModelView& view, std::string_view name);
+Result<ChatSource> chat_of(const Model& model, std::string_view name);
 
 }  // namespace modelutils::c_api

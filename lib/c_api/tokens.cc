@@ -17,7 +17,7 @@ Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
   if (model == nullptr) return null_argument("model");
   const std::scoped_lock lock(model->mutex);
   if (!model->encoder) {
-    MU_ASSIGN(tokenizer::EncodeKeys keys, tokenizer_keys(model->view));
+    MU_ASSIGN(tokenizer::EncodeKeys keys, tokenizer_keys(model->opened));
     MU_ASSIGN(tokenizer::Encoder made, tokenizer::Encoder::make(std::move(keys)));
     model->encoder = std::make_unique<tokenizer::Encoder>(std::move(made));
   }
@@ -26,16 +26,12 @@ Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
 
 }  // namespace
 
-Result<tokenizer::EncodeKeys> c_api::tokenizer_keys(const ModelView& view) {
-  if (view.gguf() != nullptr) return tokenizer::read_encode_keys(*view.gguf());
-  if (view.safetensors() != nullptr) return directory_tokenizer(*view.safetensors());
-  return input_error("hf-tok-missing", "the model has no tokenizer", {}, {}, view.path());
+Result<tokenizer::EncodeKeys> c_api::tokenizer_keys(const Model& model) {
+  return model.gguf ? tokenizer::read_encode_keys(*model.gguf) : directory_tokenizer(*model.safetensors);
 }
 
-Result<ChatSource> c_api::chat_of(const ModelView& view, std::string_view name) {
-  if (view.gguf() != nullptr) return chat_source(*view.gguf(), name);
-  if (view.safetensors() != nullptr) return chat_source(*view.safetensors(), name);
-  return no_tokenizer_files();
+Result<ChatSource> c_api::chat_of(const Model& model, std::string_view name) {
+  return model.gguf ? chat_source(*model.gguf, name) : chat_source(*model.safetensors, name);
 }
 
 mu_status mu_tokenize(const mu_model* model, const char* text, uint64_t size, uint32_t flags, uint32_t* ids,
@@ -78,7 +74,7 @@ mu_status mu_detokenize(const mu_model* model, const uint32_t* ids, uint64_t cou
     for (const u32 id : tokens) {
       if (id >= encoder->size()) {
         return input_error("api-range", fmt::format("there is no token {}: the vocabulary has {}", id, encoder->size()),
-                           {}, {}, model->view.path());
+                           {}, {}, model->opened.path());
       }
     }
     auto result = std::make_unique<mu_text>(mu_text{encoder->decode(tokens)});
@@ -97,8 +93,8 @@ mu_status mu_render(const mu_model* model, const char* conversation, uint64_t si
     if (size > max_conversation_bytes) return too_long_conversation("conversation");
     PromptRequest request;
     request.messages = {"conversation", std::string(conversation, static_cast<std::size_t>(size))};
-    auto chat = chat_of(model->view, name == nullptr ? "" : name);
-    if (!chat) return tl::make_unexpected(in_file(std::move(chat.error()), model->view.path()));
+    auto chat = chat_of(model->opened, name == nullptr ? "" : name);
+    if (!chat) return tl::make_unexpected(in_file(std::move(chat.error()), model->opened.path()));
     MU_ASSIGN(std::string text, rendered_prompt(*chat, request));
     auto result = std::make_unique<mu_text>(mu_text{std::move(text)});
     *prompt = result.release();

@@ -150,15 +150,9 @@ class Products {
 };
 
 Result<std::vector<float>> read_tensor(const gguf::SetFile& file, const gguf::TensorInfo& tensor) {
-  const u64 elements = tensor.elements().value_or(0);
-  StoredMatrix matrix;
-  matrix.form = plain_form(*tensor.type());
-  matrix.form.big_endian = file.document.big_endian;
-  matrix.elements = elements;
-  matrix.columns = tensor.ne.front();
-  matrix.planes[0] = {file.source.get(), file.document.data_offset + tensor.offset};
-  const MatrixValues values(matrix, tensor.name, file.path);
-  std::vector<float> numbers(static_cast<std::size_t>(elements));
+  const MatrixValues values =
+      stored_values(tensor_of(file.document, tensor), *file.source, file.path, file.document.big_endian);
+  std::vector<float> numbers(static_cast<std::size_t>(values.elements()));
   MU_TRY(values.read_values(0, numbers));
   return numbers;
 }

@@ -7,8 +7,8 @@
 #include "bump/parse.h"
 #include "compare/compared_model.h"
 #include "compare/excerpt_values.h"
-#include "model/bump_catalog.h"
 #include "model/bump_config.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 
@@ -108,9 +108,9 @@ class BumpLook {
     if (readings.empty()) return false;
     opened.dimensions = bump::dimensions_of(document(), readings.front().geometry);
     opened.catalog =
-        bump_catalog(opened.model->bump->file, bump::entries_of(document(), readings.front()), opened.dimensions);
+        catalog_of(opened.model->bump->file, bump::entries_of(document(), readings.front()), opened.dimensions);
     for (const bump::Entry& entry : bump::entries_of(document(), readings.front())) opened.entries.push_back(entry);
-    return opened.entries.size() == opened.catalog.tensors.size();
+    return opened.entries.size() == opened.catalog.readable();
   }
 
   // Are the parts that are kept parts of the entries?

@@ -4,7 +4,7 @@
 
 #include "compare/compared_model.h"
 #include "compare/excerpt_values.h"
-#include "model/bump5_catalog.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 
@@ -39,8 +39,8 @@ class Bump5Look {
     std::vector<bump5::Reading> readings = bump5::readings_of(document());
     if (!readings.empty()) {
       opened_->entries = std::move(readings.front().entries);
-      opened_->catalog = bump5_catalog(opened_->model->bump5->file, opened_->entries, document().header,
-                                       format_info(opened_->model->format).name);
+      opened_->catalog =
+          catalog_of(opened_->model->bump5->file, opened_->entries, document().header, opened_->model->format);
       MU_TRY(add_tensors());
     }
     set_side_facts();

@@ -11,9 +11,7 @@
 #include "io/model_folder.h"
 #include "listing/gguf_listing.h"
 #include "listing/safetensors_keys.h"
-#include "listing/safetensors_listing.h"
 #include "model/hf_model.h"
-#include "model/model_view.h"
 #include "tensor/shape.h"
 #include "to_gguf/rows.h"
 #include "to_gguf/tokenizer_keys.h"
@@ -24,10 +22,9 @@ namespace modelutils {
 namespace {
 
 struct OpenedDirectory {
-  SafetensorsModel model;
+  std::shared_ptr<const Model> model;
   std::unique_ptr<ListingSource> source;
   Listing listing;
-  std::optional<ModelView> view;
   std::unique_ptr<HfModel> hf;  // if its tensors can be mapped
   TensorMap map;
   std::deque<std::string> texts;
@@ -43,34 +40,36 @@ class DirectoryLook {
   DirectoryLook(std::shared_ptr<const Model> model, const ComparisonView& view)
       : view_(view), opened_(std::make_shared<OpenedDirectory>()) {
     side_.path = model->path();
-    opened_->model = *model->safetensors;
+    opened_->model = std::move(model);
   }
 
   ComparedModel look() {
     OpenedDirectory& opened = *opened_;
-    opened.source = safetensors_listing(opened.model);
+    opened.source = safetensors_listing(*opened.model);
     opened.listing = opened.source->list({});
-    opened.view = ModelView::of_safetensors(side_.path, opened.model);
     side_.kind = opened.listing.kind;
     side_.facts = opened.listing.facts;
-    if (const hf::Config* config = opened.view->config()) {
+    if (const hf::Config* config = opened.model->config()) {
       // By the name that a GGUF would have.
       if (const arch::Family* family = arch::find_family(*config)) side_.facts.architecture = family->gguf;
     }
     side_.key_kind = KeyKind::directory;
-    if (opened.model.set.is_directory && opened.model.config_error) side_.broken.push_back(*opened.model.config_error);
+    const SafetensorsModel& files = directory();
+    if (files.set.is_directory && files.config_error) side_.broken.push_back(*files.config_error);
     add_keys();
     if (view_.naming == Naming::own || !add_mapped_tensors()) add_own_tensors();
-    if (view_.tokenizer && opened.model.is_model_directory()) add_tokenizer();
+    if (view_.tokenizer && files.is_model_directory()) add_tokenizer();
     if (view_.layout) add_layout();
     side_.opened = opened_;
     return std::move(side_);
   }
 
  private:
+  const SafetensorsModel& directory() const { return *opened_->model->safetensors; }
+
   void add_keys() {
-    for (const std::string& key : st_keys(opened_->model)) {
-      const std::optional<std::string> value = st_value(opened_->model, key);
+    for (const std::string& key : st_keys(directory())) {
+      const std::optional<std::string> value = st_value(directory(), key);
       if (!value) continue;
       const std::string_view name = opened_->texts.emplace_back(key);
       side_.keys.push_back({name, gguf::ValueType::string, side_.keys.size(), 0,
@@ -81,7 +80,7 @@ class DirectoryLook {
   // As GGUF tensors, if the family is known and has a place for every tensor.
   bool add_mapped_tensors() {
     OpenedDirectory& opened = *opened_;
-    Result<std::unique_ptr<HfModel>> model = understand_model(opened.model);
+    Result<std::unique_ptr<HfModel>> model = understand_model(directory());
     Result<TensorMap> map = model ? map_tensors(**model) : tl::make_unexpected(model.error());
     if (!map) {
       unmapped_ = fmt::format("{}{}{}", map.error().where, map.error().where.empty() ? "" : " ", map.error().message);
@@ -126,36 +125,35 @@ class DirectoryLook {
     for (const ListedTensor& listed : opened_->listing.tensors) {
       if (listed.is_part) continue;
       ComparedTensor tensor;
-      tensor.name = side_.kept->keep(std::string(hf::canonical_name(listed.name)));
+      const Tensor& stored = *listed.stored;
+      tensor.name = side_.kept->keep(std::string(hf::canonical_name(stored.name)));
       tensor.type = listed.type_name;
-      tensor.bits = plain_bits(listed.type);
-      tensor.ne = side_.kept->keep(reversed(listed.shape));
-      tensor.bytes = listed.bytes.value_or(0);
-      tensor.offset = listed.data_offset.value_or(0);
-      if (opened_->listing.files.size() > 1) tensor.file = opened_->listing.files[listed.file].name;
-      tensor.problem = listed.problem;
-      const ViewTensor* found = listed.problem.empty() ? opened_->view->find(listed.name) : nullptr;
-      if (found != nullptr) set_values(*found, tensor);
+      tensor.bits = plain_bits(stored.type);
+      tensor.ne = stored.ne;
+      tensor.bytes = stored.bytes;
+      tensor.offset = stored.offset;
+      if (opened_->listing.files.size() > 1) tensor.file = opened_->listing.files[stored.file].name;
+      tensor.problem = problem_text(stored.unreadable);
+      if (stored.is_readable()) set_values(stored, tensor);
       side_.tensors.push_back(std::move(tensor));
     }
   }
 
-  void set_values(const ViewTensor& found, ComparedTensor& tensor) {
-    tensor.ne = found.ne;
-    if (found.is_packed()) {
-      tensor.type = side_.kept->keep(form_info(found.form).short_text(found.form));
-      tensor.bits = form_info(found.form).bits(found.form);
-      for (std::size_t i = 1; i < max_planes; ++i) {
-        if (found.planes[i] != no_tensor) tensor.bytes += opened_->view->catalog().tensors[found.planes[i]].bytes;
-      }
+  void set_values(const Tensor& stored, ComparedTensor& tensor) {
+    const Model& model = *opened_->model;
+    if (const Weight* weight = model.weight_of(stored)) {
+      tensor.ne = weight->ne;
+      tensor.type = side_.kept->keep(form_info(*weight->form).short_text(*weight->form));
+      tensor.bits = form_info(*weight->form).bits(*weight->form);
+      weight->for_each_part([&](std::size_t part) { tensor.bytes += model.catalog().tensors[part].bytes; });
     }
     if (view_.naming == Naming::gguf) {
-      if (auto name = opened_->view->gguf_name(found)) tensor.name = side_.kept->keep(std::move(*name));
+      if (auto name = model.gguf_name(stored)) tensor.name = side_.kept->keep(std::move(*name));
       if (problem_.empty())
         problem_ = side_.kept->keep("the directory's tensors cannot be mapped to GGUF's: " + unmapped_);
       tensor.problem = problem_;
     } else {
-      tensor.values = [view = &*opened_->view, &found] { return std::make_unique<MatrixValues>(view->values(found)); };
+      tensor.values = [&model, &stored] { return std::make_unique<MatrixValues>(model.values_of(stored)); };
     }
   }
 
@@ -164,7 +162,7 @@ class DirectoryLook {
       const bool is_embedding = tensor.name == "token_embd.weight" || tensor.name.ends_with("embed_tokens.weight");
       if (is_embedding && tensor.ne.size() == 2) return tensor.ne[1];
     }
-    return opened_->model.config ? opened_->model.config->vocab_size.value_or(0) : 0;
+    return directory().config ? directory().config->vocab_size.value_or(0) : 0;
   }
 
   void add_tokenizer() {
@@ -179,8 +177,8 @@ class DirectoryLook {
   Status read_tokenizer() {
     tokenizer::TokenizerOptions options;
     options.embedding_rows = embedding_rows();
-    if (opened_->model.config) options.config = &*opened_->model.config;
-    MU_ASSIGN(const tokenizer::Tokenizer tokenizer, tokenizer::read_tokenizer(opened_->model.folder, options));
+    options.config = opened_->model->config();
+    MU_ASSIGN(const tokenizer::Tokenizer tokenizer, tokenizer::read_tokenizer(directory().folder, options));
     MU_ASSIGN(const gguf::OutLayout layout, gguf::layout(tokenizer_keys(tokenizer), {}));
     const auto bytes = std::as_bytes(std::span(layout.header));
     gguf::SetFile& file = opened_->tokenizer;
@@ -198,7 +196,7 @@ class DirectoryLook {
     side_.layout = {{"files", std::to_string(opened_->listing.files.size())}};
     std::string order;
     for (const ListedTensor& tensor : opened_->listing.tensors) {
-      order += tensor.name;
+      order += tensor.name();
       order += '\n';
     }
     side_.layout.push_back({"order of tensors", std::move(order)});

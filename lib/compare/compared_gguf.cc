@@ -5,25 +5,17 @@
 
 #include "base/path.h"
 #include "compare/compared_model.h"
-#include "listing/gguf_listing.h"
 #include "listing/gguf_summary.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "to_directory/fused.h"
 
 namespace modelutils {
 
 namespace {
 
-// A file of the set, for the values of its tensors.
-struct OpenedFile {
-  const gguf::SetFile* file;
-  std::string base_name;
-};
-
 struct OpenedGguf {
   std::shared_ptr<const Model> model;
   std::optional<gguf::SplitSet> apart;  // the model's files with the parts of fused tensors
-  std::vector<OpenedFile> files;
   std::unique_ptr<ListingSource> source;
   Listing listing;  // without tensors
 };
@@ -54,39 +46,30 @@ std::vector<LayoutFact> layout_of(const gguf::SplitSet& set) {
   return facts;
 }
 
-std::unique_ptr<TensorValues> values_of(const OpenedFile& opened, const gguf::TensorInfo& tensor) {
-  const gguf::Document& document = opened.file->document;
-  StoredMatrix matrix;
-  matrix.form = plain_form(*tensor.type());
-  matrix.form.big_endian = document.big_endian;
-  matrix.elements = tensor.elements().value_or(0);
-  matrix.columns = tensor.ne.empty() ? 1 : tensor.ne.front();
-  matrix.planes[0] = {opened.file->source.get(), document.data_offset + tensor.offset};
-  return std::make_unique<MatrixValues>(matrix, tensor.name, opened.file->path);
-}
-
-void add_tensors(OpenedGguf& opened, ComparedModel& side) {
-  const gguf::SplitSet& set = opened.apart ? *opened.apart : *opened.model->gguf;
+// Not from the model's catalog: a comparison of many tensors needs less memory without it.
+void add_tensors(const gguf::SplitSet& set, ComparedModel& side) {
   std::size_t count = 0;
-  for (const gguf::SetFile& file : set.files) {
-    opened.files.push_back({&file, set.is_split() ? base_name_of(file.path) : std::string()});
-    count += file.document.tensors.size();
-  }
+  for (const gguf::SetFile& file : set.files) count += file.document.tensors.size();
   side.tensors.reserve(count);
-  for (const OpenedFile& file : opened.files) {
-    const gguf::Document& document = file.file->document;
-    for (const gguf::TensorInfo& info : document.tensors) {
-      const GgufTensorPlace place = gguf_tensor_place(document, info);
+  for (const gguf::SetFile& file : set.files) {
+    const std::string_view name = set.is_split() ? side.kept->keep(base_name_of(file.path)) : std::string_view();
+    for (const gguf::TensorInfo& info : file.document.tensors) {
+      const Tensor stored = tensor_of(file.document, info);
       ComparedTensor& tensor = side.tensors.emplace_back();
-      tensor.name = info.name;
-      tensor.type = info.type() ? type_name(*info.type()) : side.kept->keep(gguf_type_text(info));
-      tensor.bits = bits_of(info.type());
-      tensor.ne = info.ne;
-      tensor.bytes = place.bytes.value_or(0);
+      tensor.name = stored.name;
+      tensor.type = stored.type ? type_name(*stored.type) : side.kept->keep(gguf_type_text(info));
+      tensor.bits = bits_of(stored.type);
+      tensor.ne = stored.ne;
+      tensor.bytes = stored.bytes;
       tensor.offset = info.offset;  // a longer header alone moves nothing
-      tensor.file = file.base_name;
-      tensor.problem = place.problem;
-      if (place.problem.empty()) tensor.values = [&file, &info] { return values_of(file, info); };
+      tensor.file = name;
+      tensor.problem = problem_text(stored.unreadable);
+      if (!stored.is_readable()) continue;
+      tensor.values = [&file, &info] {
+        const gguf::Document& document = file.document;
+        return std::make_unique<MatrixValues>(
+            stored_values(tensor_of(document, info), *file.source, file.path, document.big_endian));
+      };
     }
   }
 }
@@ -97,7 +80,7 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
   const auto opened = std::make_shared<OpenedGguf>();
   opened->model = std::move(model);
   const gguf::SplitSet& set = *opened->model->gguf;
-  opened->source = gguf_listing(set, opened->model->path());
+  opened->source = gguf_listing(*opened->model);
   ListingRequest request;
   request.tensors = false;
   opened->listing = opened->source->list(request);
@@ -120,7 +103,7 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
     opened->apart = set;
     if (!to_directory::take_fused_apart(*opened->apart)) opened->apart.reset();
   }
-  add_tensors(*opened, side);
+  add_tensors(opened->apart ? *opened->apart : set, side);
   side.opened = opened;
   return side;
 }

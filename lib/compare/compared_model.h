@@ -1,7 +1,6 @@
 // One side of a comparison: an opened model of any format, under names that both sides use.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "base/error.h"
 #include "forms/tensor_values.h"
 #include "listing/listing.h"
+#include "model/catalog.h"
 #include "model/model.h"
 
 namespace modelutils {
@@ -21,17 +21,6 @@ namespace modelutils {
 enum class Naming : u8 {
   own,   ///< as in the file; of directories without a wrapper's "language_model."
   gguf,  ///< as in the GGUF that mlx2gguf would write, with rows in its order
-};
-
-/// Storage for texts and shapes that the opened model does not hold in the needed form. Stored items never move.
-class KeptTexts {
- public:
-  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
-  std::span<const u64> keep(std::vector<u64> shape) { return shapes_.emplace_back(std::move(shape)); }
-
- private:
-  std::deque<std::string> texts_;
-  std::deque<std::vector<u64>> shapes_;
 };
 
 /// Views into an opened model, or into what was kept for it: there may be hundreds of thousands.

@@ -16,11 +16,11 @@ u64 place_of(u64 index, const Padding& padding) {
 
 class ExcerptValues : public TensorValues {
  public:
-  ExcerptValues(const Catalog& catalog, const CatalogTensor& tensor, const Excerpt& excerpt)
+  ExcerptValues(const Catalog& catalog, const Tensor& tensor, const Excerpt& excerpt)
       : TensorValues(plain_form(*tensor.type), excerpt.rows * excerpt.columns, excerpt.columns),
-        file_(*catalog.files[tensor.file].source),
+        catalog_(catalog),
+        tensor_(tensor),
         excerpt_(excerpt),
-        offset_(tensor.offset),
         row_bytes_(*row_bytes(*tensor.type, tensor.ne.front())) {}
 
   Status read(u64 first, u64 count, StoredRows& out) const override {
@@ -31,7 +31,7 @@ class ExcerptValues : public TensorValues {
     MutableBytes left(out.values());
     for (u64 i = first; i < first + count; ++i) {
       const u64 stored = excerpt_.first_row + place_of(i, excerpt_.row_padding);
-      MU_TRY(file_.read_exact(offset_ + stored * row_bytes_, row));
+      MU_TRY(catalog_.read(tensor_, stored * row_bytes_, row));
       for (u64 column = 0; column < excerpt_.columns;) {
         const u64 run = std::min(excerpt_.column_padding.keep, excerpt_.columns - column);
         const u64 begin = bytes_of(excerpt_.first_column + place_of(column, excerpt_.column_padding));
@@ -48,15 +48,15 @@ class ExcerptValues : public TensorValues {
   }
 
  private:
-  const ByteSource& file_;
+  const Catalog& catalog_;
+  const Tensor& tensor_;
   Excerpt excerpt_;
-  u64 offset_;
   u64 row_bytes_;
 };
 
 }  // namespace
 
-void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
+void set_excerpt(const Catalog& catalog, const Tensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
                  KeptTexts& kept) {
   tensor.ne = kept.keep(excerpt.rows == 1 ? std::vector<u64>{excerpt.columns}
                                           : std::vector<u64>{excerpt.columns, excerpt.rows});
@@ -73,8 +73,8 @@ void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Exce
   };
 }
 
-ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& stored, std::string name,
-                              std::string_view word, const Excerpt* excerpt, KeptTexts& kept) {
+ComparedTensor compared_entry(const Catalog& catalog, const Tensor& stored, std::string name, std::string_view word,
+                              const Excerpt* excerpt, KeptTexts& kept) {
   ComparedTensor tensor;
   tensor.name = kept.keep(std::move(name));
   tensor.type = stored.type ? type_name(*stored.type) : kept.keep(std::string(word));
@@ -82,7 +82,7 @@ ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& store
   tensor.bytes = stored.bytes;
   tensor.offset = stored.offset;
   if (excerpt == nullptr) {
-    tensor.values = [&catalog, &stored] { return std::make_unique<MatrixValues>(values_of(catalog, stored)); };
+    tensor.values = [&catalog, &stored] { return std::make_unique<MatrixValues>(catalog.values_of(stored)); };
   } else if (stored.type) {
     set_excerpt(catalog, stored, *excerpt, tensor, kept);
   } else {

@@ -3,7 +3,7 @@
 
 #include "bump/layout.h"
 #include "compare/compared_model.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 
@@ -25,13 +25,13 @@ struct Excerpt {
 
 /// Makes `tensor` that part of `stored`, which has a known type: shape, values, and a problem where the part would cut
 /// through blocks. The catalog must outlive the values.
-void set_excerpt(const Catalog& catalog, const CatalogTensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
+void set_excerpt(const Catalog& catalog, const Tensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
                  KeptTexts& kept);
 
 /// An entry as a tensor: whole (no excerpt), or that part of it. `word`: its type where the table of types does not
 /// have it. The catalog must outlive the values.
-ComparedTensor compared_entry(const Catalog& catalog, const CatalogTensor& stored, std::string name,
-                              std::string_view word, const Excerpt* excerpt, KeptTexts& kept);
+ComparedTensor compared_entry(const Catalog& catalog, const Tensor& stored, std::string name, std::string_view word,
+                              const Excerpt* excerpt, KeptTexts& kept);
 
 /// What a header says of the model; 0 is "not said".
 void set_facts(const bump::Dimensions& dimensions, ModelFacts& facts);

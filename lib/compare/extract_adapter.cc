@@ -11,7 +11,7 @@
 #include "compare/low_rank.h"
 #include "io/atomic_directory.h"
 #include "io/free_space.h"
-#include "model/model_view.h"
+#include "model/model.h"
 #include "safetensors/write.h"
 #include "tensor/shape.h"
 #include "to_directory/adapter_configs.h"
@@ -28,7 +28,7 @@ constexpr u64 elements_at_once = u64{1} << 20;
 
 class Extractor {
  public:
-  Extractor(const ExtractOptions& options, ModelView base, ModelView finetune)
+  Extractor(const ExtractOptions& options, Model base, Model finetune)
       : options_(options), base_(std::move(base)), finetune_(std::move(finetune)) {}
 
   Result<ExtractReport> run(Progress& progress) {
@@ -54,8 +54,8 @@ class Extractor {
 
  private:
   struct Change {
-    const ViewTensor* base = nullptr;
-    const ViewTensor* finetune = nullptr;
+    const Tensor* base = nullptr;
+    const Tensor* finetune = nullptr;
     to_directory::AdapterModule module;
   };
 
@@ -71,23 +71,24 @@ class Extractor {
   // The matrices that differ; what else does is remarked.
   Status find_changes(Progress& progress) {
     u64 elements = 0;
-    for (const ViewTensor& tensor : base_.tensors()) elements += tensor.elements;
+    for (const Tensor& tensor : base_.catalog().tensors) elements += base_.elements_of(tensor);
     progress.restart("comparing", elements);
-    for (const ViewTensor& tensor : base_.tensors()) {
-      if (tensor.is_part || is_ignored(tensor.name)) continue;
-      const ViewTensor* other = finetune_.find(tensor.name);
+    for (const Tensor& tensor : base_.catalog().tensors) {
+      if (!tensor.is_readable() || base_.is_part(tensor) || is_ignored(tensor.name)) continue;
+      const Tensor* other = finetune_.find(tensor.name);
       if (other == nullptr) {
         left_out(tensor.name, "is not in the finetune");
         continue;
       }
-      if (!is_same_shape(tensor.ne, other->ne)) {
-        left_out(tensor.name,
-                 fmt::format("has shape {}, in the finetune {}", shape_text(tensor.ne), shape_text(other->ne)));
+      const std::span<const u64> ne = base_.ne_of(tensor);
+      const std::span<const u64> other_ne = finetune_.ne_of(*other);
+      if (!is_same_shape(ne, other_ne)) {
+        left_out(tensor.name, fmt::format("has shape {}, in the finetune {}", shape_text(ne), shape_text(other_ne)));
         continue;
       }
       MU_ASSIGN(const bool differs, differ(tensor, *other));
-      progress.advance(tensor.elements);
-      const bool is_matrix = tensor.ne.size() == 2 && std::string_view(tensor.name).ends_with(suffix);
+      progress.advance(base_.elements_of(tensor));
+      const bool is_matrix = ne.size() == 2 && tensor.name.ends_with(suffix);
       if (!differs) {
         report_.unchanged += is_matrix ? 1 : 0;
       } else if (!is_matrix) {
@@ -97,14 +98,15 @@ class Extractor {
         change.base = &tensor;
         change.finetune = other;
         change.module.name = tensor.name.substr(0, tensor.name.size() - suffix.size());
-        change.module.in = tensor.ne[0];
-        change.module.out = tensor.ne[1];
+        change.module.in = ne[0];
+        change.module.out = ne[1];
         change.module.is_embedding = base_.gguf_name(tensor) == "token_embd.weight";
-        total_ += tensor.elements;
+        total_ += base_.elements_of(tensor);
       }
     }
-    for (const ViewTensor& tensor : finetune_.tensors()) {
-      if (!tensor.is_part && !is_ignored(tensor.name) && base_.find(tensor.name) == nullptr) {
+    for (const Tensor& tensor : finetune_.catalog().tensors) {
+      if (!tensor.is_readable() || finetune_.is_part(tensor) || is_ignored(tensor.name)) continue;
+      if (base_.find(tensor.name) == nullptr) {
         left_out(tensor.name, "is not in the base");
       }
     }
@@ -114,23 +116,26 @@ class Extractor {
 
   // Elements of both, some at a time, until `take` says that it has enough.
   template <typename Take>
-  Status read_both(const ViewTensor& a, const ViewTensor& b, Take&& take) const {
-    const u64 row = a.ne.front();
+  Status read_both(const Tensor& a, const Tensor& b, Take&& take) const {
+    const MatrixValues values_of_a = base_.values_of(a);
+    const MatrixValues values_of_b = finetune_.values_of(b);
+    const u64 elements = base_.elements_of(a);
+    const u64 row = base_.ne_of(a).front();
     const u64 step = std::max<u64>(1, elements_at_once / row) * row;
-    std::vector<float> of_a(static_cast<std::size_t>(std::min(step, a.elements)));
+    std::vector<float> of_a(static_cast<std::size_t>(std::min(step, elements)));
     std::vector<float> of_b(of_a.size());
-    for (u64 first = 0; first < a.elements; first += step) {
-      const auto count = static_cast<std::size_t>(std::min(step, a.elements - first));
+    for (u64 first = 0; first < elements; first += step) {
+      const auto count = static_cast<std::size_t>(std::min(step, elements - first));
       const std::span<float> values_a = std::span(of_a).first(count);
       const std::span<float> values_b = std::span(of_b).first(count);
-      MU_TRY(base_.read_values(a, first, values_a));
-      MU_TRY(finetune_.read_values(b, first, values_b));
+      MU_TRY(values_of_a.read_values(first, values_a));
+      MU_TRY(values_of_b.read_values(first, values_b));
       if (!take(first, values_a, values_b)) break;
     }
     return {};
   }
 
-  Result<bool> differ(const ViewTensor& a, const ViewTensor& b) const {
+  Result<bool> differ(const Tensor& a, const Tensor& b) const {
     bool differs = false;
     MU_TRY(read_both(a, b, [&](u64, std::span<const float> of_a, std::span<const float> of_b) {
       differs = !std::ranges::equal(of_a, of_b);
@@ -159,7 +164,7 @@ class Extractor {
   }
 
   Result<LowRank> factors_of(const Change& change) const {
-    std::vector<float> difference(static_cast<std::size_t>(change.base->elements));
+    std::vector<float> difference(static_cast<std::size_t>(base_.elements_of(*change.base)));
     bool is_finite = true;
     MU_TRY(read_both(*change.base, *change.finetune,
                      [&](u64 first, std::span<const float> of_base, std::span<const float> of_finetune) {
@@ -196,7 +201,7 @@ class Extractor {
       facts.modules.push_back({&module, options_.rank, 1.0});
       // The finetune's head is its embedding, so both changed alike.
       facts.ties_head |= module.is_embedding && finetune_.find("output.weight") == nullptr;
-      progress.advance(change.base->elements);
+      progress.advance(base_.elements_of(*change.base));
     }
     report_.energy = all == 0 ? 1 : kept / all;
     files.push_back(std::move(weights));
@@ -224,7 +229,7 @@ class Extractor {
   }
 
   const ExtractOptions& options_;
-  ModelView base_, finetune_;
+  Model base_, finetune_;
   std::vector<Change> changes_;
   u64 total_ = 0;  // elements of the changes
   safetensors::OutLayout layout_;
@@ -234,10 +239,10 @@ class Extractor {
 }  // namespace
 
 Result<ExtractReport> extract_adapter(const ExtractOptions& options, Progress& progress) {
-  MU_ASSIGN(ModelView base, open_view(options.base));
-  MU_ASSIGN(ModelView finetune, open_view(options.finetune));
-  for (const auto& [view, path] : {std::pair(&base, &options.base), std::pair(&finetune, &options.finetune)}) {
-    if (view->safetensors() != nullptr) continue;
+  MU_ASSIGN(Model base, open_sound_model(options.base));
+  MU_ASSIGN(Model finetune, open_sound_model(options.finetune));
+  for (const auto& [model, path] : {std::pair(&base, &options.base), std::pair(&finetune, &options.finetune)}) {
+    if (model->safetensors) continue;
     return input_error(std::string(code),
                        "is a GGUF, whose tensor names and row order differ from PEFT's; use the model's directory, or "
                        "make one (gguf2mlx --dequantize f32)",

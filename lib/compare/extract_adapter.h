@@ -39,7 +39,7 @@ struct ExtractReport {
 
 /// Finds and writes the pairs of all matrices that differ; alpha is the rank, so that the product counts once. Memory:
 /// two matrices. Errors of kind input: "adapter-extract" (a model that is not a directory of tensors, no matrix that
-/// differs, values that are not finite); those of open_view(), reading and AtomicDirectory.
+/// differs, values that are not finite); those of open_sound_model(), reading and AtomicDirectory.
 Result<ExtractReport> extract_adapter(const ExtractOptions& options, Progress& progress);
 
 }  // namespace modelutils

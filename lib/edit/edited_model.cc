@@ -8,7 +8,7 @@
 #include "gguf/find_journal.h"
 #include "gguf/key_elements.h"
 #include "gguf/split_keys.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/rules.h"
 
@@ -81,15 +81,15 @@ class ModelReader {
   Status read_tensors(std::size_t number) {
     const gguf::SetFile& file = set_.files[number];
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
-      const GgufTensorPlace place = gguf_tensor_place(file.document, tensor);
+      const Tensor found = tensor_of(file.document, tensor);
       const std::string where = at_tensor(tensor.name);
-      if (!place.problem.empty()) {
-        leave_out(file, where, std::string(place.problem) + "; it is left out", tensor.info_offset);
+      if (!found.is_readable()) {
+        leave_out(file, where, std::string(problem_text(found.unreadable)) + "; it is left out", tensor.info_offset);
       } else if (!names_.insert(tensor.name).is_new) {
         leave_out(file, where, "the tensor appears twice; the second is left out", tensor.info_offset);
       } else {
         model_.tensors.push_back(
-            {{tensor.name, *tensor.type(), tensor.ne}, number, *place.offset, *place.bytes, file.document.alignment});
+            {{tensor.name, *tensor.type(), tensor.ne}, number, found.offset, found.bytes, file.document.alignment});
       }
     }
     return {};

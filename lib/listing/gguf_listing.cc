@@ -9,7 +9,7 @@
 #include "gguf/parse.h"
 #include "listing/gguf_summary.h"
 #include "listing/named_tokens.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 
@@ -17,14 +17,11 @@ namespace {
 
 class GgufListing : public ListingSource {
  public:
-  GgufListing(const gguf::SplitSet& set, std::string path) : set_(set), path_(std::move(path)) {}
+  explicit GgufListing(const Model& model) : ListingSource(model), set_(*model.gguf) {}
 
   Listing list(const ListingRequest& request) override;
   std::optional<ListedValue> find_value(std::string_view key) override;
-  std::optional<ValueSource> values_of(const std::string& tensor) override;
-  std::vector<ValueSource> values_of(const Listing& listing) override;
   void each_key_name(bool config_keys, const NameVisitor& visit) const override;
-  void each_tensor_name(const NameVisitor& visit) const override;
 
  private:
   const gguf::SetFile& first() const { return set_.files.front(); }
@@ -33,12 +30,9 @@ class GgufListing : public ListingSource {
   void list_keys(Listing& listing, const ListingRequest& request) const;
   void list_tensors(Listing& listing, const ListingRequest& request);
   std::string_view type_name_of(const gguf::TensorInfo& tensor);
-  const Catalog& catalog();
 
   const gguf::SplitSet& set_;
-  std::string path_;
   std::map<u32, std::string> unknown_types_;  // their names; the listing has views into these
-  std::optional<Catalog> catalog_;
 };
 
 // Returns the header fields that gguf-py shows as keys, as far as they were read.
@@ -65,7 +59,7 @@ std::string GgufListing::kind() const {
 void GgufListing::list_files(Listing& listing) const {
   for (const gguf::SetFile& file : set_.files) {
     const gguf::Document& document = file.document;
-    if (file.path == path_) listing.named_file = listing.files.size();
+    if (file.path == model_.path()) listing.named_file = listing.files.size();
     listing.files.push_back(
         {file.path, base_name_of(file.path), document.file_size, document.header_end, document.alignment,
          document.complete ? std::optional<u64>(document.data_offset) : std::nullopt, document.tensors.size()});
@@ -96,40 +90,26 @@ std::string_view GgufListing::type_name_of(const gguf::TensorInfo& tensor) {
 
 void GgufListing::list_tensors(Listing& listing, const ListingRequest& request) {
   if (!request.tensors) return;
-  if (request.tensor_globs.empty()) {
-    std::size_t count = 0;
-    for (const gguf::SetFile& file : set_.files) count += file.document.tensors.size();
-    reserve_to_fill(listing.tensors, count);
-  }
+  if (request.tensor_globs.empty()) reserve_to_fill(listing.tensors, model_.catalog().tensors.size());
   u64 index = 0;
-  u32 file_number = 0;
   for (const gguf::SetFile& file : set_.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       if (selects(request.tensor_globs, tensor.name)) {
-        const GgufTensorPlace place = gguf_tensor_place(file.document, tensor);
         ListedTensor& listed = listing.tensors.emplace_back();
-        listed.name = tensor.name;
+        listed.stored = &model_.catalog().tensors[index];
         listed.type_name = type_name_of(tensor);
-        listed.type = tensor.type();
-        listed.shape = tensor.ne;
         listed.parameters = tensor.elements();
-        listed.bytes = place.bytes;
-        listed.data_offset = place.offset;
         listed.index = index;
-        listed.offset = tensor.info_offset;
-        listed.file = file_number;
-        listed.problem = place.problem;
       }
       ++index;
     }
-    ++file_number;
   }
 }
 
 Listing GgufListing::list(const ListingRequest& request) {
   Listing listing;
   listing.format = Listing::Format::gguf;
-  listing.path = path_;
+  listing.path = model_.path();
   listing.has_tensors = request.tensors;
   listing.kind = kind();
   listing.part = gguf::lone_part(set_);
@@ -153,47 +133,8 @@ std::optional<ListedValue> GgufListing::find_value(std::string_view key) {
   return std::nullopt;
 }
 
-const Catalog& GgufListing::catalog() {
-  if (!catalog_) catalog_ = gguf_catalog(set_);
-  return *catalog_;
-}
-
-std::optional<ValueSource> GgufListing::values_of(const std::string& tensor) {
-  if (const CatalogTensor* found = catalog().find(tensor)) return value_source(catalog(), *found);
-  for (const gguf::SetFile& file : set_.files) {
-    if (const gguf::TensorInfo* listed = file.document.find_tensor(tensor)) {
-      return unreadable_source(tensor, type_name_of(*listed), listed->ne,
-                               gguf_tensor_place(file.document, *listed).problem);
-    }
-  }
-  return std::nullopt;
-}
-
-std::vector<ValueSource> GgufListing::values_of(const Listing& listing) {
-  std::vector<const CatalogTensor*> stored;  // by tensor number in the model
-  auto next = catalog().tensors.begin();
-  for (const gguf::SetFile& file : set_.files) {
-    for (const gguf::TensorInfo& tensor : file.document.tensors) {
-      stored.push_back(gguf_tensor_place(file.document, tensor).problem.empty() ? &*next++ : nullptr);
-    }
-  }
-  std::vector<ValueSource> sources;
-  for (const ListedTensor& tensor : listing.tensors) {
-    if (const CatalogTensor* readable = stored[tensor.index]) {
-      sources.push_back(value_source(catalog(), *readable));
-      continue;
-    }
-    sources.push_back(unreadable_source(tensor.name, tensor.type_name, tensor.shape, tensor.problem));
-  }
-  return sources;
-}
-
 void GgufListing::each_key_name(bool, const NameVisitor& visit) const {
   modelutils::each_key_name(set_)(visit);
-}
-
-void GgufListing::each_tensor_name(const NameVisitor& visit) const {
-  modelutils::each_tensor_name(set_)(visit);
 }
 
 }  // namespace
@@ -239,8 +180,8 @@ ListedValue listed_value(const gguf::SetFile& file, const gguf::Value& value) {
   return array != nullptr ? ListedValue(ListedArray{&file, *array}) : listed_scalar(value);
 }
 
-std::unique_ptr<ListingSource> gguf_listing(const gguf::SplitSet& set, std::string path) {
-  return std::make_unique<GgufListing>(set, std::move(path));
+std::unique_ptr<ListingSource> gguf_listing(const Model& model) {
+  return std::make_unique<GgufListing>(model);
 }
 
 }  // namespace modelutils

@@ -1,17 +1,11 @@
-// A GGUF model, in one file or split, as a listing.
+// What listings of GGUF models share with others that show names and values.
 #pragma once
-
-#include <memory>
 
 #include "base/not_found.h"
 #include "gguf/split_set.h"
 #include "listing/listing.h"
 
 namespace modelutils {
-
-/// `path`: as the user gave it. `set` must outlive the source and its results. Lists the keys of the first file only;
-/// the split.* keys of the others add nothing.
-std::unique_ptr<ListingSource> gguf_listing(const gguf::SplitSet& set, std::string path);
 
 /// The names of a model's keys (including those of the header fields) and of its tensors.
 EachName each_key_name(const gguf::SplitSet& set);

@@ -1,83 +1,60 @@
-#include "listing/imatrix_listing.h"
-
 #include "base/path.h"
 #include "listing/gguf_companion.h"
-#include "model/imatrix_catalog.h"
+#include "listing/listing.h"
 
 namespace modelutils {
 
 namespace {
 
+// Lists the entries as tensors of float32 sums.
 class ImatrixListing : public ListingSource {
  public:
-  ImatrixListing(std::shared_ptr<const quantize::ImportanceMatrix> matrix, std::string path)
-      : matrix_(std::move(matrix)), path_(std::move(path)), catalog_(imatrix_catalog(*matrix_)) {}
+  explicit ImatrixListing(const Model& model) : ListingSource(model), matrix_(model.importance) {}
 
   Listing list(const ListingRequest& request) override {
+    const std::vector<Tensor>& tensors = model_.catalog().tensors;
     Listing listing;
     listing.format = Listing::Format::gguf;
-    listing.path = path_;
+    listing.path = model_.path();
     listing.kind = "the format before GGUF";
     listing.has_tensors = request.tensors;
     listing.facts = facts();
     listing.importance = importance_facts(matrix_);
-    listing.tensor_count = catalog_.tensors.size();
+    listing.tensor_count = tensors.size();
     listing.files.push_back({.path = matrix_->path(),
                              .name = base_name_of(matrix_->path()),
                              .size = matrix_->source()->size(),
                              .header_bytes = 0,
                              .alignment = 0,
                              .data_offset = std::nullopt,
-                             .tensors = catalog_.tensors.size()});
+                             .tensors = tensors.size()});
     if (!request.tensors) return listing;
-    for (std::size_t i = 0; i < catalog_.tensors.size(); ++i) {
-      const CatalogTensor& tensor = catalog_.tensors[i];
+    for (const Tensor& tensor : tensors) {
       if (!selects(request.tensor_globs, tensor.name)) continue;
       ListedTensor& listed = listing.tensors.emplace_back();
-      listed.name = tensor.name;
+      listed.stored = &tensor;
       listed.type_name = type_name(*tensor.type);
-      listed.type = tensor.type;
-      listed.shape = tensor.ne;
       listed.parameters = tensor.ne.front();
-      listed.bytes = tensor.bytes;
-      listed.data_offset = tensor.offset;
-      listed.index = i;
-      listed.offset = matrix_->entries()[i].record_offset;
+      listed.index = model_.place_of(tensor);
     }
     return listing;
   }
 
   std::optional<ListedValue> find_value(std::string_view) override { return std::nullopt; }
-
-  std::optional<ValueSource> values_of(const std::string& tensor) override {
-    const CatalogTensor* found = catalog_.find(tensor);
-    return found == nullptr ? std::nullopt : std::optional(value_source(catalog_, *found));
-  }
-
-  std::vector<ValueSource> values_of(const Listing& listing) override {
-    std::vector<ValueSource> sources;
-    for (const ListedTensor& tensor : listing.tensors) {
-      sources.push_back(value_source(catalog_, catalog_.tensors[tensor.index]));
-    }
-    return sources;
-  }
-
   void each_key_name(bool, const NameVisitor&) const override {}
-  void each_tensor_name(const NameVisitor& visit) const override {
-    for (const CatalogTensor& tensor : catalog_.tensors) visit(tensor.name);
-  }
 
  private:
   ModelFacts facts() const {
+    const std::vector<Tensor>& tensors = model_.catalog().tensors;
     ModelFacts facts;
     facts.companion = legacy_imatrix_facts(*matrix_);
     facts.file_size = matrix_->source()->size();
     TypeTotal total{.name = std::string(type_name(TensorType::F32)),
                     .type = TensorType::F32,
-                    .tensors = catalog_.tensors.size(),
+                    .tensors = tensors.size(),
                     .bytes = 0,
                     .parameters = 0};
-    for (const CatalogTensor& tensor : catalog_.tensors) {
+    for (const Tensor& tensor : tensors) {
       *total.bytes += tensor.bytes;
       *total.parameters += tensor.ne.front();
     }
@@ -89,15 +66,12 @@ class ImatrixListing : public ListingSource {
   }
 
   std::shared_ptr<const quantize::ImportanceMatrix> matrix_;
-  std::string path_;
-  Catalog catalog_;
 };
 
 }  // namespace
 
-std::unique_ptr<ListingSource> imatrix_listing(std::shared_ptr<const quantize::ImportanceMatrix> matrix,
-                                               std::string path) {
-  return std::make_unique<ImatrixListing>(std::move(matrix), std::move(path));
+std::unique_ptr<ListingSource> imatrix_listing(const Model& model) {
+  return std::make_unique<ImatrixListing>(model);
 }
 
 }  // namespace modelutils

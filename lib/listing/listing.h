@@ -1,5 +1,5 @@
 // The content of a dump, for any format: facts, files, keys, modules, tensors. An adapter per format fills it
-// (gguf_listing.h, safetensors_listing.h); a renderer per output form writes it (lib/report). Names, texts and shapes
+// (gguf_listing.cc, safetensors_listing.cc); a renderer per output form writes it (lib/report). Names, texts and shapes
 // are views into the opened model; arrays stay in the file until they are visited.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "gguf/split_set.h"
 #include "listing/importance_facts.h"
 #include "listing/model_facts.h"
-#include "listing/value_source.h"
+#include "model/model.h"
 
 namespace modelutils {
 
@@ -38,23 +38,28 @@ struct ListedKey {
   bool is_hidden = false;  ///< a header field that the globs do not select; its name is still reserved
 };
 
+/// A row of the listing: a tensor, and what its format adds.
 struct ListedTensor {
-  std::string_view name;
-  std::string_view type_name;      ///< "Q4_K"; the dtype as stored; the number of an unknown GGUF type
-  std::optional<TensorType> type;  ///< nullopt if the type is unknown
-  std::span<const u64> shape;      ///< in the format's own dimension order
-  std::optional<u64> parameters;   ///< logical elements; 0 for scales and biases of MLX
-  std::optional<u64> bytes;        ///< stored, without padding
-  std::optional<u64> data_offset;  ///< absolute, in its file
-  u64 index = 0;                   ///< position in the model
-  u64 offset = 0;                  ///< GGUF: absolute offset of the info record. safetensors: data_offsets[0]
-  u64 end = 0;                     ///< safetensors: data_offsets[1]
-  u32 file = 0;                    ///< index into Listing::files
-  u32 module = no_module;          ///< index into Listing::modules, for the packed weight of a module
-  bool is_part = false;            ///< scales or biases of a packed weight
-  std::string_view problem;        ///< why its values cannot be read; empty if they can
+  const Tensor* stored = nullptr;
+  const safetensors::Tensor* entry = nullptr;  ///< safetensors: as in the header
+  std::string_view type_name;                  ///< "Q4_K"; the dtype as stored; the number of an unknown GGUF type
+  std::optional<u64> parameters;               ///< logical elements; 0 for scales and biases of MLX
+  u64 index = 0;                               ///< position in the model
+  u32 module = no_module;                      ///< index into Listing::modules, for the packed weight of a module
+  bool is_part = false;                        ///< scales or biases of a packed weight
 
   static constexpr u32 no_module = ~u32{0};
+
+  std::string_view name() const { return stored->name; }
+  std::optional<TensorType> type() const { return stored->type; }
+  /// In the format's own dimension order.
+  std::span<const u64> shape() const { return entry != nullptr ? entry->shape : stored->ne; }
+  /// Stored, without padding; nullopt if unknown.
+  std::optional<u64> bytes() const;
+  /// Absolute, in its file; nullopt if unknown.
+  std::optional<u64> data_offset() const;
+  /// GGUF: absolute offset of the info record. safetensors: data_offsets[0].
+  u64 offset() const { return entry != nullptr ? entry->begin : stored->record; }
 };
 
 /// A module of an MLX or Hugging Face model: the owner of a `.weight`.
@@ -129,10 +134,10 @@ struct ListingRequest {
 /// True if `name` matches a glob or `globs` is empty.
 bool selects(const std::vector<std::string>& globs, std::string_view name);
 
-/// An opened model that can be listed. Listings and value sources are views into it.
+/// An opened model that can be listed. It and its listings are views into the model.
 class ListingSource {
  public:
-  ListingSource() = default;
+  explicit ListingSource(const Model& model) : model_(model) {}
   virtual ~ListingSource() = default;
   ListingSource(const ListingSource&) = delete;
   ListingSource& operator=(const ListingSource&) = delete;
@@ -140,17 +145,28 @@ class ListingSource {
   virtual Listing list(const ListingRequest& request) = 0;
   /// Returns the value of a key, a header field or a config.json field; nullopt if there is none.
   virtual std::optional<ListedValue> find_value(std::string_view key) = 0;
-  /// Returns the values of a tensor, by its name in the file or an alias (ModelView::find); an unreadable one has a
-  /// `problem`. Returns nullopt if there is none.
-  virtual std::optional<ValueSource> values_of(const std::string& tensor) = 0;
-  /// Returns the values of every listed tensor, in order; unreadable ones have a `problem`.
-  virtual std::vector<ValueSource> values_of(const Listing& listing) = 0;
+  const Model& model() const { return model_; }
+  /// Returns the tensor of that name, readable or not: by its name in the file; of safetensors also by an alias
+  /// (Model::find). Returns nullptr if there is none.
+  const Tensor* find_tensor(std::string_view name) const;
 
   /// Calls `visit` with the name of every tensor, or of every key; with `config_keys` also of every config.json field,
   /// so that find_value() knows all visited names.
   using NameVisitor = std::function<void(std::string_view name)>;
   virtual void each_key_name(bool config_keys, const NameVisitor& visit) const = 0;
-  virtual void each_tensor_name(const NameVisitor& visit) const = 0;
+  void each_tensor_name(const NameVisitor& visit) const;
+
+ protected:
+  const Model& model_;
 };
+
+/// Lists a model; nullptr for BUMPWGT. `model` must outlive the source and its results.
+std::unique_ptr<ListingSource> listing_of(const Model& model);
+
+/// The adapter of each format, for listing_of(). Of a split GGUF it lists the keys of the first file only; the split.*
+/// keys of the others add nothing.
+std::unique_ptr<ListingSource> gguf_listing(const Model& model);
+std::unique_ptr<ListingSource> safetensors_listing(const Model& model);
+std::unique_ptr<ListingSource> imatrix_listing(const Model& model);
 
 }  // namespace modelutils

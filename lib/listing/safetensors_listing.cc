@@ -1,5 +1,3 @@
-#include "listing/safetensors_listing.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,29 +11,21 @@
 #include "listing/adapter_facts.h"
 #include "listing/directory_tokenizer.h"
 #include "listing/gguf_summary.h"
+#include "listing/listing.h"
 #include "listing/safetensors_keys.h"
-#include "model/model_view.h"
 #include "model/peft_adapter.h"
-#include "model/safetensors_catalog.h"
-#include "tensor/shape.h"
 
 namespace modelutils {
 
 namespace {
 
-using safetensors::Tensor;
-using safetensors::TensorRef;
-
 class SafetensorsListing : public ListingSource {
  public:
-  explicit SafetensorsListing(const SafetensorsModel& model) : model_(model) {}
+  explicit SafetensorsListing(const Model& model) : ListingSource(model), opened_(*model.safetensors) {}
 
   Listing list(const ListingRequest& request) override;
   std::optional<ListedValue> find_value(std::string_view key) override;
-  std::optional<ValueSource> values_of(const std::string& tensor) override;
-  std::vector<ValueSource> values_of(const Listing& listing) override;
   void each_key_name(bool config_keys, const NameVisitor& visit) const override;
-  void each_tensor_name(const NameVisitor& visit) const override;
 
  private:
   std::string kind() const;
@@ -47,12 +37,9 @@ class SafetensorsListing : public ListingSource {
   void count_types(Listing& listing, const std::vector<u64>& parameters) const;
   void count_forms(Listing& listing) const;
   u64 bytes_of(std::size_t place) const;
-  const ModelView& view();
 
-  const SafetensorsModel& model_;
-  std::deque<std::string> texts_;        // storage for the listing's views
-  std::deque<std::vector<u64>> shapes_;  // storage for the modules' views
-  std::optional<ModelView> view_;
+  const SafetensorsModel& opened_;
+  std::deque<std::string> texts_;  // storage for the listing's views
 };
 
 // Sums by name, in order of first appearance. Neighbours usually have the same name, so the last entry is tried first.
@@ -79,21 +66,21 @@ class Totals {
 };
 
 std::string SafetensorsListing::kind() const {
-  if (!model_.is_model_directory()) {
-    if (model_.set.has_checkpoints) return "PyTorch checkpoint";
-    if (!model_.set.is_directory) return "safetensors";
-    const std::optional<PeftAdapter> adapter = peft_adapter(model_.folder);
+  if (!opened_.is_model_directory()) {
+    if (opened_.set.has_checkpoints) return "PyTorch checkpoint";
+    if (!opened_.set.is_directory) return "safetensors";
+    const std::optional<PeftAdapter> adapter = peft_adapter(opened_.folder);
     return adapter ? adapter->text() : "directory of safetensors files";
   }
-  if (model_.quantization.declared) return "MLX model, quantised";
-  const std::string& method = model_.quantization.foreign_method;
-  return (is_mlx(model_) ? "MLX model" : "Hugging Face model") +
+  if (opened_.quantization.declared) return "MLX model, quantised";
+  const std::string& method = opened_.quantization.foreign_method;
+  return (is_mlx(opened_) ? "MLX model" : "Hugging Face model") +
          (method.empty() ? std::string() : fmt::format(", quantised by {} (not MLX)", method));
 }
 
 void SafetensorsListing::list_files(Listing& listing) const {
   std::optional<u64> size = 0;
-  for (const safetensors::ShardFile& file : model_.set.files) {
+  for (const safetensors::ShardFile& file : opened_.set.files) {
     const safetensors::Document& document = file.document;
     std::optional<u64> file_size = document.file_size;
     if (file_size) *file_size -= document.gathered_bytes;
@@ -106,7 +93,7 @@ void SafetensorsListing::list_files(Listing& listing) const {
 
 void SafetensorsListing::list_keys(Listing& listing, const ListingRequest& request) const {
   std::unordered_set<std::string_view> of_files;
-  for (const safetensors::MetadataEntry& entry : model_.set.metadata()) {
+  for (const safetensors::MetadataEntry& entry : opened_.set.metadata()) {
     of_files.insert(entry.key);
     if (selects(request.key_globs, entry.key)) {
       listing.keys.push_back({entry.key, gguf::ValueType::string, listing.key_count, entry.offset, entry.value, false});
@@ -114,43 +101,34 @@ void SafetensorsListing::list_keys(Listing& listing, const ListingRequest& reque
     ++listing.key_count;
   }
   if (!request.config_keys) return;
-  for (std::string& key : st_keys(model_)) {
+  for (std::string& key : st_keys(opened_)) {
     if (!of_files.contains(key) && selects(request.key_globs, key)) listing.config_keys.push_back(std::move(key));
   }
 }
 
 void SafetensorsListing::list_tensors(Listing& listing, const ListingRequest& request,
                                       const std::vector<u64>& parameters) const {
-  const safetensors::ShardSet& set = model_.set;
-  const std::vector<bool> parts = quantization_parts(model_);
+  const safetensors::ShardSet& set = opened_.set;
+  const std::vector<bool> parts = quantization_parts(opened_);
   listing.tensor_count = set.listed_count();
   if (!request.tensors) return;
   if (request.tensor_globs.empty()) reserve_to_fill(listing.tensors, set.listed_count());
   for (std::size_t place = 0; place < set.listed_count(); ++place) {
-    const TensorRef ref = set.listed(place);
-    const Tensor& tensor = set.tensor(ref);
+    const safetensors::Tensor& tensor = set.tensor(set.listed(place));
     if (!selects(request.tensor_globs, tensor.name)) continue;
     const bool is_repeated = place >= set.tensors.size();
     ListedTensor& listed = listing.tensors.emplace_back();
-    listed.name = tensor.name;
+    listed.stored = &model_.catalog().tensors[place];
+    listed.entry = &tensor;
     listed.type_name = tensor.dtype;
-    listed.type = tensor.type;
-    listed.shape = tensor.shape;
     listed.parameters = is_repeated ? tensor.elements().value_or(0) : parameters[place];
-    listed.bytes = tensor.bytes();
-    listed.data_offset = checked_add(set.file(ref).document.data_offset, tensor.begin).value_or(~u64{0});
     listed.index = place;
-    listed.offset = tensor.begin;
-    listed.end = tensor.end;
-    listed.file = ref.file;
     listed.is_part = !is_repeated && parts[place];
-    listed.problem = is_repeated ? "the name appears twice in the model: this is not the first"
-                                 : safetensors_tensor_problem(set.file(ref).document, tensor);
   }
 }
 
 u64 SafetensorsListing::bytes_of(std::size_t place) const {
-  return place == mlx::no_tensor ? 0 : model_.set.tensor(model_.set.tensors[place]).bytes();
+  return place == mlx::no_tensor ? 0 : opened_.set.tensor(opened_.set.tensors[place]).bytes();
 }
 
 // Returns the columns that share a scale, for forms other than MLX's; 0 if a scale covers whole rows or if a group's
@@ -166,29 +144,25 @@ static u64 group_columns(const StoredForm& form) {
 
 // Fills in facts that require reading small tensors of the module.
 void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
-  const ViewTensor* weight = view().find(model_.set.tensor(model_.set.tensors[module.weight()]).name);
-  if (weight == nullptr || !weight->is_packed()) return;
-  Module settled = module;
-  settled.form = weight->form;
-  settled.planes = weight->planes;
-  settled.shape = reversed(weight->ne);
-  const Catalog& catalog = view().catalog();
-  const auto symmetric = is_symmetric(settled, [&](std::size_t i) { return plane_of(catalog, catalog.tensors[i]); });
+  const Catalog& catalog = model_.catalog();
+  const Weight* weight = model_.weight_of(catalog.tensors[module.weight()]);
+  if (weight == nullptr) return;
+  const auto symmetric = is_symmetric(*weight, [&](std::size_t i) { return catalog.plane_of(catalog.tensors[i]); });
   if (symmetric) listed.symmetric = *symmetric;
-  if (settled.form->kind == FormKind::mlx) return;
-  listed.bits = static_cast<u32>(form_info(*settled.form).bits(*settled.form));
-  listed.group_size = group_columns(*settled.form);
-  listed.shape = shapes_.emplace_back(std::move(settled.shape));
+  if (weight->form->kind == FormKind::mlx) return;
+  listed.bits = static_cast<u32>(form_info(*weight->form).bits(*weight->form));
+  listed.group_size = group_columns(*weight->form);
+  listed.shape = weight->shape;
   listed.parameters = checked_product(listed.shape);
 }
 
 // The sum may exceed 64 bits; it is only displayed, so saturate.
 void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& request) {
-  listing.module_count = model_.modules.list.size();
+  listing.module_count = opened_.modules.list.size();
   if (!request.tensors) return;
-  std::vector<u32> module_of(model_.set.tensors.size(), ListedTensor::no_module);
-  for (const Module& module : model_.modules.list) {
-    const Tensor& weight = model_.set.tensor(model_.set.tensors[module.weight()]);
+  std::vector<u32> module_of(opened_.set.tensors.size(), ListedTensor::no_module);
+  for (const Module& module : opened_.modules.list) {
+    const safetensors::Tensor& weight = opened_.set.tensor(opened_.set.tensors[module.weight()]);
     if (!selects(request.tensor_globs, weight.name)) continue;
     if (module.decodable) module_of[module.weight()] = static_cast<u32>(listing.modules.size());
     ListedModule& listed = listing.modules.emplace_back();
@@ -221,18 +195,18 @@ void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& p
   Totals totals(facts.types);
   u64 bytes = 0;
   u64 all = 0;
-  for (std::size_t place = 0; place < model_.set.tensors.size(); ++place) {
-    const Tensor& tensor = model_.set.tensor(model_.set.tensors[place]);
+  for (std::size_t place = 0; place < opened_.set.tensors.size(); ++place) {
+    const safetensors::Tensor& tensor = opened_.set.tensor(opened_.set.tensors[place]);
     bytes += tensor.bytes();
     all = checked_add(all, parameters[place]).value_or(all);
     totals.add(tensor.dtype, tensor.type, tensor.bytes(), parameters[place]);
   }
-  facts.tensors = model_.set.tensors.size();
+  facts.tensors = opened_.set.tensors.size();
   facts.tensor_bytes = bytes;
   facts.parameters = all;
   // Without usable settings the element count of packed weights is unknown.
   listing.counts_packed_as_stored = std::ranges::any_of(
-      model_.modules.list, [](const Module& module) { return module.quantized && !module.decodable; });
+      opened_.modules.list, [](const Module& module) { return module.quantized && !module.decodable; });
   if (all != 0 && !listing.counts_packed_as_stored) {
     facts.bits_per_weight = 8.0 * static_cast<double>(bytes) / static_cast<double>(all);
   }
@@ -241,10 +215,10 @@ void SafetensorsListing::count_types(Listing& listing, const std::vector<u64>& p
 // Counts quantised modules by their form and all other tensors by their dtype.
 void SafetensorsListing::count_forms(Listing& listing) const {
   const auto is_packed = [](const Module& module) { return module.quantized; };
-  if (std::ranges::none_of(model_.modules.list, is_packed)) return;
+  if (std::ranges::none_of(opened_.modules.list, is_packed)) return;
   Totals totals(listing.forms);
-  std::vector<bool> counted(model_.set.tensors.size());
-  for (const Module& module : model_.modules.list) {
+  std::vector<bool> counted(opened_.set.tensors.size());
+  for (const Module& module : opened_.modules.list) {
     if (!module.quantized) continue;
     const std::string form =
         module.form ? form_info(*module.form).text(*module.form) : "in a form that config.json does not give";
@@ -258,84 +232,50 @@ void SafetensorsListing::count_forms(Listing& listing) const {
   }
   for (std::size_t place = 0; place < counted.size(); ++place) {
     if (counted[place]) continue;
-    const Tensor& tensor = model_.set.tensor(model_.set.tensors[place]);
+    const safetensors::Tensor& tensor = opened_.set.tensor(opened_.set.tensors[place]);
     totals.add(tensor.dtype, tensor.type, tensor.bytes(), tensor.elements().value_or(0));
   }
 }
 
 Listing SafetensorsListing::list(const ListingRequest& request) {
   Listing listing;
-  if (model_.config && model_.is_model_directory()) listing.facts = summary_of(*model_.config);
+  if (opened_.config && opened_.is_model_directory()) listing.facts = summary_of(*opened_.config);
   listing.format = Listing::Format::safetensors;
-  listing.path = model_.set.path;
+  listing.path = opened_.set.path;
   listing.kind = kind();
   listing.has_tensors = request.tensors;
-  listing.names_differ = model_.set.repeated.empty();
-  listing.is_unordered = model_.set.is_directory || model_.set.index.has_value();
+  listing.names_differ = opened_.set.repeated.empty();
+  listing.is_unordered = opened_.set.is_directory || opened_.set.index.has_value();
   list_files(listing);
   list_keys(listing, request);
-  const std::vector<u64> parameters = parameters_of_tensors(model_);
+  const std::vector<u64> parameters = parameters_of_tensors(opened_);
   list_tensors(listing, request, parameters);
   list_modules(listing, request);
   count_types(listing, parameters);
   count_forms(listing);
-  listing.facts.adapter = adapter_facts(model_);
+  listing.facts.adapter = adapter_facts(opened_);
   if (listing.facts.adapter) listing.facts.companion = adapter_words(*listing.facts.adapter);
   return listing;
 }
 
 std::optional<ListedValue> SafetensorsListing::find_value(std::string_view key) {
-  std::optional<std::string> text = st_value(model_, key);
-  if (!text) text = directory_text(model_, key);
+  std::optional<std::string> text = st_value(opened_, key);
+  if (!text) text = directory_text(opened_, key);
   if (!text) return std::nullopt;
   return std::string_view(texts_.emplace_back(std::move(*text)));
 }
 
-const ModelView& SafetensorsListing::view() {
-  if (!view_) view_ = ModelView::of_safetensors(model_.set.path, model_);
-  return *view_;
-}
-
-std::optional<ValueSource> SafetensorsListing::values_of(const std::string& tensor) {
-  if (const ViewTensor* found = view().find(tensor)) return value_source(view(), *found);
-  const std::optional<TensorRef> listed = model_.set.find(tensor);
-  if (!listed) return std::nullopt;
-  const Tensor& entry = model_.set.tensor(*listed);
-  return unreadable_source(tensor, entry.dtype, entry.shape,
-                           safetensors_tensor_problem(model_.set.file(*listed).document, entry));
-}
-
-std::vector<ValueSource> SafetensorsListing::values_of(const Listing& listing) {
-  std::vector<ValueSource> sources;
-  sources.reserve(listing.tensors.size());
-  for (const ListedTensor& tensor : listing.tensors) {
-    const ViewTensor* found = tensor.problem.empty() ? view().find(tensor.name) : nullptr;
-    if (found != nullptr) {
-      sources.push_back(value_source(view(), *found));
-      continue;
-    }
-    sources.push_back(unreadable_source(tensor.name, tensor.type_name, tensor.shape, tensor.problem));
-  }
-  return sources;
-}
-
 void SafetensorsListing::each_key_name(bool config_keys, const NameVisitor& visit) const {
   if (config_keys) {
-    for (const std::string& key : st_keys(model_)) visit(key);
+    for (const std::string& key : st_keys(opened_)) visit(key);
   } else {
-    for (const safetensors::MetadataEntry& entry : model_.set.metadata()) visit(entry.key);
-  }
-}
-
-void SafetensorsListing::each_tensor_name(const NameVisitor& visit) const {
-  for (std::size_t place = 0; place < model_.set.listed_count(); ++place) {
-    visit(model_.set.tensor(model_.set.listed(place)).name);
+    for (const safetensors::MetadataEntry& entry : opened_.set.metadata()) visit(entry.key);
   }
 }
 
 }  // namespace
 
-std::unique_ptr<ListingSource> safetensors_listing(const SafetensorsModel& model) {
+std::unique_ptr<ListingSource> safetensors_listing(const Model& model) {
   return std::make_unique<SafetensorsListing>(model);
 }
 

@@ -10,7 +10,7 @@ namespace modelutils {
 
 namespace {
 
-Result<std::vector<u64>> histogram_of(const ValueSource& tensor, const Statistics& statistics) {
+Result<std::vector<u64>> histogram_of(const TensorValues& tensor, const Statistics& statistics) {
   std::vector<u64> bins;
   const double range = statistics.max - statistics.min;
   if (statistics.finite() == 0 || !(range > 0)) return bins;
@@ -18,9 +18,9 @@ Result<std::vector<u64>> histogram_of(const ValueSource& tensor, const Statistic
   const double scale = static_cast<double>(histogram_bins) / range;
   constexpr u64 piece = 16 * 1024;
   std::vector<float> values;
-  for (u64 first = 0; first < tensor.elements; first += values.size()) {
-    values.resize(std::min(piece, tensor.elements - first));
-    MU_TRY(tensor.values->read_values(first, values));
+  for (u64 first = 0; first < tensor.elements(); first += values.size()) {
+    values.resize(std::min(piece, tensor.elements() - first));
+    MU_TRY(tensor.read_values(first, values));
     for (const float value : values) {
       if (!std::isfinite(value)) continue;
       const auto bin = static_cast<std::size_t>(std::max(0.0, (static_cast<double>(value) - statistics.min) * scale));
@@ -33,9 +33,7 @@ Result<std::vector<u64>> histogram_of(const ValueSource& tensor, const Statistic
 // Collects a checksum and the all-zero rows while values are read in order.
 class Passing {
  public:
-  explicit Passing(const ValueSource& tensor) {
-    const std::vector<u64>& shape = tensor.shape;
-    if (shape.size() > 1) row_ = tensor.first_is_fastest ? shape.front() : shape.back();
+  Passing(std::span<const u64> shape, u64 row) : row_(shape.size() > 1 ? row : 0) {
     for (const u64 size : shape) hash_.update(std::as_bytes(std::span(&size, 1)));
   }
 
@@ -60,7 +58,7 @@ class Passing {
 
  private:
   Xxh3Stream hash_;
-  u64 row_ = 0;  // row length; 0: the tensor has no rows
+  u64 row_;  // row length; 0: the tensor has no rows
   u64 in_row_ = 0, dead_rows_ = 0;
   bool is_dead_ = true;
 };
@@ -76,16 +74,26 @@ void find_duplicates(std::vector<TensorStatistics>& rows) {
 
 }  // namespace
 
-Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource> tensors, unsigned threads) {
+Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::span<const ListedTensor> tensors,
+                                                    unsigned threads) {
   std::vector<TensorStatistics> rows(tensors.size());
   MU_TRY(parallel_for(tensors.size(), threads, [&](u64 item, unsigned) -> Status {
     TensorStatistics& row = rows[item];
-    row.tensor = &tensors[item];
-    row.problem = tensors[item].problem;
-    if (!row.problem.empty()) return {};
-    Passing passing(tensors[item]);
-    auto statistics = statistics_of(tensors[item].elements, [&](u64 first, std::span<float> out) -> Status {
-      Status read = tensors[item].values->read_values(first, out);
+    const Tensor& tensor = *tensors[item].stored;
+    row.name = tensor.name;
+    row.stored_type = tensor.type;
+    if (!tensor.is_readable()) {
+      row.type = tensors[item].type_name;
+      row.shape.assign(tensors[item].shape().begin(), tensors[item].shape().end());
+      row.problem = problem_text(tensor.unreadable);
+      return {};
+    }
+    row.type = model.type_text(tensor);
+    row.shape = model.in_file_order(model.ne_of(tensor));
+    const MatrixValues values = model.values_of(tensor);
+    Passing passing(row.shape, tensor.ne.empty() ? 0 : model.ne_of(tensor).front());
+    auto statistics = statistics_of(model.elements_of(tensor), [&](u64 first, std::span<float> out) -> Status {
+      Status read = values.read_values(first, out);
       if (read) passing.take(out);
       return read;
     });
@@ -94,7 +102,7 @@ Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource>
       row.dead_rows = passing.dead_rows();
       // Tensors often start as all ones or all zeros, so equal constants are not reported as duplicates.
       if (row.statistics.max > row.statistics.min) row.digest = passing.digest();
-      MU_ASSIGN(row.histogram, histogram_of(tensors[item], row.statistics));
+      MU_ASSIGN(row.histogram, histogram_of(values, row.statistics));
     } else if (statistics.error().code == "tensor-no-decoder") {
       row.problem = std::move(statistics.error().message);
     } else {

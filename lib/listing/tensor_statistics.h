@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "listing/value_source.h"
+#include "listing/listing.h"
 #include "model/statistics.h"
 
 namespace modelutils {
@@ -15,7 +15,10 @@ inline constexpr std::size_t histogram_bins = 16;
 
 /// The statistics of one tensor, or the reason for their absence.
 struct TensorStatistics {
-  const ValueSource* tensor = nullptr;
+  std::string_view name;  ///< raw text of the file
+  std::string type;       ///< form of the values: "Q4_K", "affine 4-bit, group 64"
+  std::optional<TensorType> stored_type;
+  std::vector<u64> shape;  ///< logical, in the dimension order of the model's own format
   Statistics statistics;
   u64 dead_rows = 0;   ///< rows of a matrix that contain only zeros
   std::string digest;  ///< digest of shape and values; empty if all values are the same or there are none
@@ -24,9 +27,9 @@ struct TensorStatistics {
   std::string problem;         ///< set instead of statistics: the tensor cannot be read, or its type has no decoder
 };
 
-/// Returns the statistics in the order of `tensors`; reads all data twice. The sources must outlive the result. Errors:
-/// those of reading.
-Result<std::vector<TensorStatistics>> statistics_of(std::span<const ValueSource> tensors,
+/// Returns the statistics of listed tensors of the model, in their order; reads all data twice. The model must outlive
+/// the result. Errors: those of reading.
+Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::span<const ListedTensor> tensors,
                                                     unsigned threads = default_threads());
 
 }  // namespace modelutils

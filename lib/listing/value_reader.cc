@@ -5,23 +5,34 @@ namespace modelutils {
 namespace {
 
 // Bytes per stored word: the element size, or 1 for blocks of several elements and unknown types.
-u64 word_bytes(const ValueSource& tensor) {
-  if (!tensor.stored_type) return 1;
-  const TypeInfo& type = type_info(*tensor.stored_type);
+u64 word_bytes(const Tensor& tensor) {
+  if (!tensor.type) return 1;
+  const TypeInfo& type = type_info(*tensor.type);
   return type.block_elements == 1 && type.block_bytes <= 8 ? type.block_bytes : 1;
 }
 
 }  // namespace
 
-ValueReader::ValueReader(const ValueSource& tensor, bool raw)
-    : tensor_(tensor), form_(form_of(tensor, raw)), width_(word_bytes(tensor)) {
-  available_ = form_ == Form::decoded ? tensor.elements : tensor.bytes / width_;
+ValueReader::ValueReader(const Model& model, const Tensor& tensor, bool raw)
+    : model_(model),
+      tensor_(tensor),
+      values_of_tensor_(model.values_of(tensor)),
+      form_(form_of(model, tensor, raw)),
+      width_(word_bytes(tensor)) {
+  available_ = form_ == Form::decoded ? model.elements_of(tensor) : tensor.bytes / width_;
 }
 
-ValueReader::Form ValueReader::form_of(const ValueSource& tensor, bool raw) {
+Status ValueReader::read_bytes(u64 offset, MutableBytes out) const {
+  if (model_.catalog().big_endian) {
+    return input_error("tensor-no-decoder", "values of a big-endian file cannot be decoded", at_tensor(tensor_.name));
+  }
+  return model_.catalog().read(tensor_, offset, out);
+}
+
+ValueReader::Form ValueReader::form_of(const Model& model, const Tensor& tensor, bool raw) {
   if (raw) return Form::unsigned_word;
-  if (tensor.packed || !tensor.stored_type) return Form::decoded;
-  switch (*tensor.stored_type) {
+  if (model.weight_of(tensor) != nullptr || !tensor.type) return Form::decoded;
+  switch (*tensor.type) {
     case TensorType::U8:
     case TensorType::U16:
     case TensorType::U32:

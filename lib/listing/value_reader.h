@@ -5,14 +5,15 @@
 #include <vector>
 
 #include "base/byte_reader.h"
-#include "listing/value_source.h"
+#include "model/model.h"
 
 namespace modelutils {
 
 class ValueReader {
  public:
-  /// `raw`: read the stored words as unsigned integers instead of decoding them. `tensor` must outlive the reader.
-  ValueReader(const ValueSource& tensor, bool raw);
+  /// `raw`: read the stored words as unsigned integers instead of decoding them. Precondition: the tensor is readable;
+  /// the model must outlive the reader.
+  ValueReader(const Model& model, const Tensor& tensor, bool raw);
 
   /// Number of values.
   u64 available() const { return available_; }
@@ -25,13 +26,13 @@ class ValueReader {
       const u64 now = std::min(piece_elements, count - first);
       if (form_ == Form::decoded) {
         values_.resize(now);
-        MU_TRY(tensor_.values->read_values(first, values_));
+        MU_TRY(values_of_tensor_.read_values(first, values_));
         for (const float value : values_) {
           if (!emit(value)) return {};
         }
       } else {
         bytes_.resize(now * width_);
-        MU_TRY(tensor_.read_bytes(first * width_, bytes_));
+        MU_TRY(read_bytes(first * width_, bytes_));
         for (u64 i = 0; i < now; ++i) {
           const std::byte* at = bytes_.data() + i * width_;
           const bool more = form_ == Form::signed_word ? emit(signed_at(at, width_))
@@ -50,11 +51,15 @@ class ValueReader {
   enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
   static constexpr u64 piece_elements = 16 * 1024;
 
-  static Form form_of(const ValueSource& tensor, bool raw);
+  static Form form_of(const Model& model, const Tensor& tensor, bool raw);
+  /// Errors: reading, "tensor-no-decoder" (the file is big-endian).
+  Status read_bytes(u64 offset, MutableBytes out) const;
   static u64 unsigned_at(const std::byte* at, u64 width);
   static i64 signed_at(const std::byte* at, u64 width);
 
-  const ValueSource& tensor_;
+  const Model& model_;
+  const Tensor& tensor_;
+  MatrixValues values_of_tensor_;
   Form form_;
   u64 width_;
   u64 available_ = 0;

@@ -16,7 +16,6 @@
 #include "bump/parse.h"
 #include "io/file_kind.h"
 #include "io/remote_folder.h"
-#include "model/bump5_catalog.h"
 #include "model/peft_adapter.h"
 #include "pytorch/parse.h"
 #include "quantize/importance.h"

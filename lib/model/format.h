@@ -34,6 +34,13 @@ struct FormatInfo {
 std::span<const FormatInfo> all_formats();
 const FormatInfo& format_info(Format format);
 
+/// What C-Kernel-Engine opens in a directory.
+inline constexpr std::string_view bump5_weights_name = "weights.bump";
+/// Where the engine's manifest and map of weights lie: fixed names next to weights.bump; for other names those that
+/// `gguf2bump -o NAME.bump` gives, which are the same.
+inline constexpr std::string_view bump5_manifest_name = "weights_manifest.json";
+inline constexpr std::string_view bump5_map_name = "weights_manifest.map";
+
 /// A path, looked at: opened if it is a file, its beginning read.
 struct PathProbe {
   std::string path;

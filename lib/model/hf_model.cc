@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "forms/foreign_forms.h"
 #include "hf/tensor_names.h"
+#include "model/catalog.h"
 #include "model/peft_adapter.h"
-#include "model/safetensors_catalog.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
@@ -113,11 +113,7 @@ class MatrixCollector {
 
   Status settle() {
     SafetensorsModel& opened = model_.opened;
-    std::vector<mlx::TensorRef> refs;
-    for (const safetensors::TensorRef ref : opened.set.tensors) {
-      const safetensors::Tensor& tensor = opened.set.tensor(ref);
-      refs.push_back({tensor.name, tensor.type, tensor.shape});
-    }
+    const std::vector<mlx::TensorRef> refs = tensor_refs(opened.set);
     const auto plane = [&](std::size_t i) { return model_.plane(stored(opened.set, opened.set.tensors[i])); };
     for (Module& module : opened.modules.list) {
       if (Status settled = settle_foreign_form(refs, opened.foreign, plane, module); !settled) {
@@ -150,7 +146,7 @@ class MatrixCollector {
   // Has the tensor the bytes that its type and shape ask for? Whoever decodes it relies on that.
   Status check_place(const std::string& name, safetensors::TensorRef ref) const {
     const std::string_view problem =
-        safetensors_tensor_problem(model_.shards.file(ref).document, model_.shards.tensor(ref));
+        problem_text(readability_of(model_.shards.file(ref).document, model_.shards.tensor(ref)));
     return problem.empty() ? Status{} : Status(module_error(name, "cannot be read: " + std::string(problem)));
   }
 

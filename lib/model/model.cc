@@ -1,12 +1,180 @@
 #include "model/model.h"
 
+#include <mutex>
+#include <unordered_map>
+
+#include "arch/families.h"
+#include "arch/names.h"
+#include "base/checked_math.h"
 #include "base/log.h"
 #include "bump/parse.h"
+#include "gguf/keys.h"
+#include "hf/tensor_names.h"
+#include "tensor/shape.h"
 
 namespace modelutils {
 
+struct Model::OnDemand {
+  std::once_flag catalog_once, weights_once, names_once;
+  Catalog catalog;
+  Weights weights;
+  std::optional<arch::Names> family;                    // of the family, if it is a known one
+  std::unordered_map<std::string, std::size_t> places;  // by the names of both conventions
+};
+
+namespace {
+
+PathProbe probe_of(std::string path, Format format) {
+  PathProbe probe;
+  probe.path = std::move(path);
+  probe.format = format;
+  return probe;
+}
+
+}  // namespace
+
+Model::Model() : Model(probe_of({}, Format::gguf)) {}
+Model::Model(PathProbe found) : format(*found.format), probe(std::move(found)), on_demand_(new OnDemand) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Model::Model(gguf::SplitSet set, std::string path) : Model(probe_of(std::move(path), Format::gguf)) {
+  gguf = std::move(set);
+}
+
+Model::Model(SafetensorsModel opened)
+    : Model(probe_of(opened.set.path, opened.is_model_directory() ? Format::mlx : Format::safetensors)) {
+  safetensors = std::move(opened);
+}
+
+Model::Model(std::shared_ptr<const quantize::ImportanceMatrix> matrix, std::string path)
+    : Model(probe_of(std::move(path), Format::imatrix)) {
+  importance = std::move(matrix);
+}
+
+const hf::Config* Model::config() const {
+  return safetensors && safetensors->config ? &*safetensors->config : nullptr;
+}
+
+std::string Model::architecture() const {
+  if (gguf) return std::string(gguf::Index(gguf->files.front().document).architecture());
+  const hf::Config* stated = config();
+  if (stated == nullptr) return {};
+  return stated->architecture.empty() ? stated->model_type : stated->architecture;
+}
+
+FindingLog Model::findings() const {
+  if (safetensors) return safetensors->set.all_findings();
+  if (!gguf) return {};
+  FindingLog log(gguf->findings);
+  for (const gguf::SetFile& file : gguf->files) log.add_all(file.document.findings);
+  return log;
+}
+
+const Catalog& Model::catalog() const {
+  std::call_once(on_demand_->catalog_once, [this] {
+    Catalog& catalog = on_demand_->catalog;
+    if (gguf) catalog = catalog_of(*gguf);
+    if (safetensors) catalog = catalog_of(safetensors->set);
+    if (importance) catalog = catalog_of(*importance);
+    catalog.format = format;
+  });
+  return on_demand_->catalog;
+}
+
+std::size_t Model::place_of(const Tensor& tensor) const {
+  return static_cast<std::size_t>(&tensor - catalog().tensors.data());
+}
+
+const Weights& Model::weights() const {
+  std::call_once(on_demand_->weights_once, [this] {
+    if (safetensors) on_demand_->weights = settled_weights(*safetensors, catalog());
+  });
+  return on_demand_->weights;
+}
+
+const Weight* Model::weight_of(const Tensor& tensor) const {
+  return weights().of_codes(place_of(tensor));
+}
+
+std::span<const u64> Model::ne_of(const Tensor& tensor) const {
+  const Weight* weight = weight_of(tensor);
+  return weight != nullptr ? std::span<const u64>(weight->ne) : tensor.ne;
+}
+
+std::vector<u64> Model::in_file_order(std::span<const u64> ne) const {
+  return safetensors ? reversed(ne) : std::vector<u64>(ne.begin(), ne.end());
+}
+
+u64 Model::elements_of(const Tensor& tensor) const {
+  return checked_product(ne_of(tensor)).value_or(0);
+}
+
+std::string Model::type_text(const Tensor& tensor) const {
+  const Weight* weight = weight_of(tensor);
+  const StoredForm form = weight != nullptr ? *weight->form : catalog().form_of(tensor);
+  return form_info(form).text(form);
+}
+
+MatrixValues Model::values_of(const Tensor& tensor) const {
+  const Weight* weight = weight_of(tensor);
+  if (weight == nullptr) return catalog().values_of(tensor);
+  StoredMatrix matrix;
+  matrix.form = *weight->form;
+  matrix.elements = elements_of(tensor);
+  if (!weight->ne.empty()) matrix.columns = weight->ne.front();
+  for (std::size_t i = 0; i < max_planes; ++i) {
+    if (weight->planes[i] != no_tensor) matrix.planes[i] = catalog().plane_of(catalog().tensors[weight->planes[i]]);
+  }
+  return MatrixValues(matrix, tensor.name, catalog().files[tensor.file].path);
+}
+
+const Model::OnDemand& Model::names() const {
+  std::call_once(on_demand_->names_once, [this] {
+    const arch::Family* family = nullptr;
+    if (gguf) family = arch::find_family(gguf::Index(gguf->files.front().document));
+    if (const hf::Config* stated = config()) family = arch::find_family(*stated);
+    std::optional<arch::Names>& names = on_demand_->family;
+    if (family != nullptr) names.emplace(*family);
+    auto& places = on_demand_->places;
+    places.reserve(catalog().tensors.size());
+    for (const Tensor& tensor : catalog().tensors) {
+      if (tensor.is_readable()) places.emplace(tensor.name, place_of(tensor));
+    }
+    // Names as in a file win over derived ones, so these come second.
+    for (const Tensor& tensor : catalog().tensors) {
+      if (!tensor.is_readable()) continue;
+      const auto add = [&](std::optional<std::string> name) {
+        if (name) places.emplace(std::move(*name), place_of(tensor));
+      };
+      if (gguf) {
+        if (names) add(names->source_tensor(tensor.name));
+        continue;
+      }
+      std::string canonical = hf::canonical_name(tensor.name);
+      if (names) add(names->gguf_tensor(canonical));
+      add(std::move(canonical));
+    }
+  });
+  return *on_demand_;
+}
+
+const Tensor* Model::find(std::string_view name) const {
+  const auto& places = names().places;
+  const auto found = places.find(std::string(name));
+  return found == places.end() ? nullptr : &catalog().tensors[found->second];
+}
+
+std::optional<std::string> Model::gguf_name(const Tensor& tensor) const {
+  if (gguf) return std::string(tensor.name);
+  const std::optional<arch::Names>& family = names().family;
+  if (!family || is_part(tensor)) return std::nullopt;
+  return family->gguf_tensor(hf::canonical_name(tensor.name));
+}
+
 Result<Model> open_model(PathProbe probe) {
-  Model model{*probe.format, std::move(probe), {}, {}, {}, {}, {}};
+  Model model(std::move(probe));
   const PathProbe& found = model.probe;
   log_info("{} is {}", found.path, format_info(model.format).noun);
   switch (model.format) {
@@ -44,6 +212,33 @@ Result<Model> open_model(PathProbe probe) {
       MU_ASSIGN(model.importance, quantize::ImportanceMatrix::read(found.opened.file, found.path));
       break;
     }
+  }
+  return model;
+}
+
+namespace {
+
+Result<Model> open_for_values(const std::string& path) {
+  MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
+  if (probe.format == Format::gguf) {
+    MU_ASSIGN(gguf::SplitSet set, gguf::open_set(path, probe.links, std::move(probe.opened.file)));
+    return Model(std::move(set), path);
+  }
+  MU_ASSIGN(SafetensorsModel opened,
+            open_safetensors_model(path, ModulesWanted::if_quantized, probe.links, std::move(probe.opened)));
+  if (opened.config_error && opened.set.is_directory) return tl::make_unexpected(std::move(*opened.config_error));
+  return Model(std::move(opened));
+}
+
+}  // namespace
+
+Result<Model> open_sound_model(const std::string& path) {
+  MU_ASSIGN(Model model, open_for_values(path));
+  const FindingLog findings = model.findings();
+  if (const Finding* broken = first_container_error(findings)) {
+    Error error = with_path(*broken, path);
+    error.message = broken->message;
+    return tl::make_unexpected(std::move(error));
   }
   return model;
 }

@@ -53,14 +53,18 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   if (path != "-" && !is_alone) read_config(model);
   model.has_modules = modules == ModulesWanted::all || model.config || names_quantization_parts(model.set);
   if (!model.has_modules) return model;
+  model.modules = find_stored_modules(tensor_refs(model.set), model.quantization, model.foreign);
+  return model;
+}
+
+std::vector<mlx::TensorRef> tensor_refs(const safetensors::ShardSet& set) {
   std::vector<mlx::TensorRef> refs;
-  refs.reserve(model.set.tensors.size());
-  for (const safetensors::TensorRef ref : model.set.tensors) {
-    const safetensors::Tensor& tensor = model.set.tensor(ref);
+  refs.reserve(set.tensors.size());
+  for (const safetensors::TensorRef ref : set.tensors) {
+    const safetensors::Tensor& tensor = set.tensor(ref);
     refs.push_back({tensor.name, tensor.type, tensor.shape});
   }
-  model.modules = find_stored_modules(refs, model.quantization, model.foreign);
-  return model;
+  return refs;
 }
 
 Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links) {

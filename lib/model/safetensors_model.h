@@ -47,6 +47,9 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path,
 /// The shards of a model without an index, one of which is `path`: the set alone, with the errors of open_shards().
 Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links);
 
+/// `set.tensors`, as modules are found in them.
+std::vector<mlx::TensorRef> tensor_refs(const safetensors::ShardSet& set);
+
 /// The tensors by whose names or shapes the family tells mlx-lm's layout from the published one: the first of each.
 struct StatedLayout {
   std::string_view of_mlx, as_published;  ///< views into the model; empty if no tensor says so

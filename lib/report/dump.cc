@@ -22,29 +22,30 @@ Status dump_value(TextOutput& out, ListingSource& source, const std::string& pat
 }
 
 struct WantedTensor {
-  ValueSource source;
+  const Tensor* tensor;
   std::optional<ValueSlice> slice;
 };
 
-Result<ValueSource> readable(ListingSource& source, const std::string& path, const std::string& name) {
-  std::optional<ValueSource> tensor = source.values_of(name);
-  if (tensor && tensor->problem.empty()) return std::move(*tensor);
+Result<const Tensor*> readable(const ListingSource& source, const std::string& path, const std::string& name) {
+  const Tensor* tensor = source.find_tensor(name);
+  if (tensor != nullptr && tensor->is_readable()) return tensor;
   const EachName each_name = [&](const auto& visit) { source.each_tensor_name(visit); };
   return input_error("tensor-not-found",
-                     tensor ? tensor->problem : "there is no such tensor" + name_hint("tensor", name, each_name),
+                     tensor != nullptr ? std::string(problem_text(tensor->unreadable))
+                                       : "there is no such tensor" + name_hint("tensor", name, each_name),
                      at_tensor(name), {}, path);
 }
 
 // Finds the tensor "NAME", or the slice "NAME[SLICE]" if no tensor has the whole text as its name.
-Result<WantedTensor> wanted(ListingSource& source, const std::string& path, const std::string& text) {
+Result<WantedTensor> wanted(const ListingSource& source, const std::string& path, const std::string& text) {
   const std::optional<SlicedName> sliced = sliced_name(text);
-  if (!sliced || source.values_of(text)) {
-    MU_ASSIGN(ValueSource tensor, readable(source, path, text));
-    return WantedTensor{std::move(tensor), std::nullopt};
+  if (!sliced || source.find_tensor(text) != nullptr) {
+    MU_ASSIGN(const Tensor* const tensor, readable(source, path, text));
+    return WantedTensor{tensor, std::nullopt};
   }
-  MU_ASSIGN(ValueSource tensor, readable(source, path, std::string(sliced->name)));
-  MU_ASSIGN(ValueSlice slice, ValueSlice::parse(sliced->slice, tensor));
-  return WantedTensor{std::move(tensor), std::move(slice)};
+  MU_ASSIGN(const Tensor* const tensor, readable(source, path, std::string(sliced->name)));
+  MU_ASSIGN(ValueSlice slice, ValueSlice::parse(sliced->slice, source.model(), *tensor));
+  return WantedTensor{tensor, std::move(slice)};
 }
 
 // Prints the keys known for every file and for the model's architecture.
@@ -67,14 +68,13 @@ void dump_names(TextOutput& out, const Listing& listing, DumpRequest::Names name
   } else if (names == DumpRequest::Names::known_keys) {
     dump_known_keys(out, listing);
   } else {
-    for (const ListedTensor& tensor : listing.tensors) out << escape(tensor.name) << "\n";
+    for (const ListedTensor& tensor : listing.tensors) out << escape(tensor.name()) << "\n";
   }
 }
 
-Status dump_statistics(TextOutput& out, ListingSource& source, const Listing& listing, const std::string& shown_path,
-                       const DumpRequest& request) {
-  const std::vector<ValueSource> sources = source.values_of(listing);
-  MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(sources));
+Status dump_statistics(TextOutput& out, const ListingSource& source, const Listing& listing,
+                       const std::string& shown_path, const DumpRequest& request) {
+  MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(source.model(), listing.tensors));
   if (!request.json && !request.csv && !request.options.first) out << "\n";
   write_statistics(out, rows,
                    {request.json, request.csv, request.options.first, shown_path, request.options.width,
@@ -91,7 +91,8 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
   if (request.values) {
     MU_ASSIGN(const WantedTensor tensor, wanted(source, path, *request.values));
     if (tensor.slice && request.raw) return usage_error("--raw and a part of a tensor cannot be combined");
-    return write_values(out, tensor.source, {request.count, request.json, request.raw, shown_path, tensor.slice});
+    return write_values(out, source.model(), *tensor.tensor,
+                        {request.count, request.json, request.raw, shown_path, tensor.slice});
   }
   const Listing listing = source.list(request.select);
   if (request.names != DumpRequest::Names::none) {

@@ -38,19 +38,19 @@ Status write_listing_csv(TextOutput& out, const Listing& listing, const ListingO
   for (const ListedTensor& tensor : listing.tensors) {
     line.clear();
     append_number(line, tensor.index);
-    append_field(line, tensor.name);
+    append_field(line, tensor.name());
     append_field(line, tensor.type_name);
     char separator = ',';
-    for (const u64 dim : tensor.shape) {
+    for (const u64 dim : tensor.shape()) {
       line += separator;
       append_number(line, dim);
       separator = 'x';
     }
-    if (tensor.shape.empty()) line += ',';
+    if (tensor.shape().empty()) line += ',';
     append_if_any(line, tensor.parameters);
-    append_if_any(line, tensor.bytes);
-    append_if_any(line, tensor.offset);
-    append_if_any(line, tensor.data_offset);
+    append_if_any(line, tensor.bytes());
+    append_if_any(line, tensor.offset());
+    append_if_any(line, tensor.data_offset());
     if (with_file) append_field(line, shown_file(listing, tensor, options));
     line += '\n';
     out << line;

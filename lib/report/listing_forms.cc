@@ -53,7 +53,7 @@ Status write_data_alignment(TextOutput& out, const Listing& listing, const Listi
 }
 
 const std::string& shown_file(const Listing& listing, const ListedTensor& tensor, const ListingOptions& options) {
-  const ListedFile& file = listing.files[tensor.file];
+  const ListedFile& file = listing.files[tensor.stored->file];
   return options.several ? file.path : file.name;
 }
 

@@ -20,7 +20,7 @@ void write_type(json::Writer& json, const Listing& listing, const ListedTensor& 
   json.key("type");
   u64 number = 0;
   const std::string_view name = tensor.type_name;
-  if (listing.format == Listing::Format::gguf && !tensor.type &&
+  if (listing.format == Listing::Format::gguf && !tensor.type() &&
       std::from_chars(name.data(), name.data() + name.size(), number).ec == std::errc{}) {
     json.number(number);
   } else {
@@ -158,24 +158,24 @@ Status write_gguf_keys(json::Writer& json, const Listing& listing, const Listing
 
 void write_gguf_tensor(json::Writer& json, const Listing& listing, const ListedTensor& tensor) {
   json.member("index", tensor.index);
-  write_shape(json, tensor.shape);
+  write_shape(json, tensor.shape());
   write_type(json, listing, tensor);
-  json.member("offset", tensor.offset);
-  number_or_null(json, "data_offset", tensor.data_offset);
-  number_or_null(json, "bytes", tensor.bytes);
-  if (listing.is_split()) json.member("file", listing.files[tensor.file].name);
+  json.member("offset", tensor.offset());
+  number_or_null(json, "data_offset", tensor.data_offset());
+  number_or_null(json, "bytes", tensor.bytes());
+  if (listing.is_split()) json.member("file", listing.files[tensor.stored->file].name);
 }
 
 void write_safetensors_tensor(json::Writer& json, const Listing& listing, const ListedTensor& tensor) {
   json.member("dtype", tensor.type_name);
-  write_shape(json, tensor.shape);
+  write_shape(json, tensor.shape());
   json.key("data_offsets");
   json.begin_array();
-  json.number(tensor.offset);
-  json.number(tensor.end);
+  json.number(tensor.entry->begin);
+  json.number(tensor.entry->end);
   json.end_array();
-  json.member("file", listing.files[tensor.file].name);
-  number_or_null(json, "bytes", tensor.bytes);
+  json.member("file", listing.files[tensor.stored->file].name);
+  number_or_null(json, "bytes", tensor.bytes());
 }
 
 template <typename WriteMembers>
@@ -185,9 +185,9 @@ void write_tensors(json::Writer& json, const Listing& listing, WriteMembers&& wr
   json.key("tensors");  // empty with --no-tensors, as gguf-py has it
   json.begin_object();
   for (const ListedTensor& tensor : listing.tensors) {
-    json.key(listing.names_differ ? tensor.name : names.claim(tensor.name, altered));
+    json.key(listing.names_differ ? tensor.name() : names.claim(tensor.name(), altered));
     json.begin_object();
-    if (altered) json.member("name", tensor.name);
+    if (altered) json.member("name", tensor.name());
     write_members(json, listing, tensor);
     json.end_object();
   }
@@ -271,13 +271,13 @@ Status write_listing_jsonl(TextOutput& out, const Listing& listing, const Listin
   for (const ListedTensor& tensor : listing.tensors) {
     json.begin_object();
     json.member("index", tensor.index);
-    json.member("name", tensor.name);
+    json.member("name", tensor.name());
     write_type(json, listing, tensor);
-    write_shape(json, tensor.shape);
+    write_shape(json, tensor.shape());
     number_or_null(json, "parameters", tensor.parameters);
-    number_or_null(json, "bytes", tensor.bytes);
-    json.member("offset", tensor.offset);
-    number_or_null(json, "data_offset", tensor.data_offset);
+    number_or_null(json, "bytes", tensor.bytes());
+    json.member("offset", tensor.offset());
+    number_or_null(json, "data_offset", tensor.data_offset());
     if (with_file) json.member("file", shown_file(listing, tensor, options));
     json.end_object();
     json.end_line();

@@ -9,10 +9,11 @@ namespace modelutils {
 namespace {
 
 GridTensor grid_tensor(const Listing& listing, const ListedTensor& tensor) {
-  if (tensor.module == ListedTensor::no_module) return {tensor.name, escape(tensor.type_name), type_paint(tensor.type)};
+  if (tensor.module == ListedTensor::no_module)
+    return {tensor.name(), escape(tensor.type_name), type_paint(tensor.type())};
   const ListedModule& module = listing.modules[tensor.module];
   const bool has_one_form = module.mode != "affine";  // the FP modes have fixed bits and group size
-  return {tensor.name,
+  return {tensor.name(),
           has_one_form ? std::string(module.mode) : fmt::format("{}-bit/{}", module.bits, module.group_size),
           bits_paint(static_cast<double>(module.bits))};
 }

@@ -50,7 +50,7 @@ std::vector<BlockOfTensors> blocks_of(const std::vector<ListedTensor>& tensors) 
   std::vector<std::size_t> group_of_layer;
   std::size_t outside = ~std::size_t{0};
   for (const ListedTensor& tensor : tensors) {
-    const std::optional<LayerName> name = parse_layer_name(tensor.name);
+    const std::optional<LayerName> name = parse_layer_name(tensor.name());
     std::size_t group = outside;
     if (name) {
       const std::size_t layer = layers.find_or_add(name->prefix, name->layer);
@@ -167,9 +167,9 @@ class MarkdownDump {
     const auto text = [](std::optional<u64> number) { return number ? std::to_string(*number) : std::string("?"); };
     line_ = '|';
     for (const std::string& cell :
-         {std::to_string(tensor.index), markdown(escape(tensor.name)), elements_text(tensor.parameters),
-          shape_text(tensor.shape), markdown(escape(tensor.type_name)),
-          bits_per_weight(tensor.parameters, tensor.bytes), text(tensor.data_offset), text(tensor.bytes)}) {
+         {std::to_string(tensor.index), markdown(escape(tensor.name())), elements_text(tensor.parameters),
+          shape_text(tensor.shape()), markdown(escape(tensor.type_name)),
+          bits_per_weight(tensor.parameters, tensor.bytes()), text(tensor.data_offset()), text(tensor.bytes())}) {
       line_.append(" ").append(cell).append(" |");
     }
     out_ << (line_ += '\n');

@@ -188,17 +188,17 @@ void ListingTables::write_tensors() {
   heading("Tensors", tensors.size(), listing_.tensor_count);
   if (tensors.empty()) return;
   const std::vector<u32> order =
-      ordered(tensors.size(), listing_.is_unordered, [&](std::size_t i) { return tensors[i].name; });
+      ordered(tensors.size(), listing_.is_unordered, [&](std::size_t i) { return tensors[i].name(); });
   const auto row = [&](std::size_t i, std::vector<Cell>& cells) {
     const ListedTensor& tensor = tensors[order[i]];
     append_number(begin(cells[0], Paint::faint), tensor.index);
-    set_escaped(cells[1], tensor.name, Paint::plain);
-    set_escaped(cells[2], tensor.type_name, style_.color() ? type_paint(tensor.type) : Paint::plain);
-    append_shape_text(begin(cells[3], Paint::plain), tensor.shape);
+    set_escaped(cells[1], tensor.name(), Paint::plain);
+    set_escaped(cells[2], tensor.type_name, style_.color() ? type_paint(tensor.type()) : Paint::plain);
+    append_shape_text(begin(cells[3], Paint::plain), tensor.shape());
     append_or_unknown(cells[4], tensor.parameters, append_count_text, Paint::plain);
-    append_or_unknown(cells[5], tensor.bytes, append_byte_text, tensor.bytes ? Paint::plain : Paint::bad);
-    append_or_unknown(cells[6], tensor.data_offset, append_thousands, Paint::faint);
-    if (listing_.is_split()) set_escaped(cells[7], listing_.files[tensor.file].name, Paint::faint);
+    append_or_unknown(cells[5], tensor.bytes(), append_byte_text, tensor.bytes() ? Paint::plain : Paint::bad);
+    append_or_unknown(cells[6], tensor.data_offset(), append_thousands, Paint::faint);
+    if (listing_.is_split()) set_escaped(cells[7], listing_.files[tensor.stored->file].name, Paint::faint);
   };
   std::vector<Column> columns = {
       {"#", Align::right, 0, 5},           {"name", Align::left, min_name_columns, 0, 0, true},

@@ -68,7 +68,8 @@ Status write_listing_textconv(TextOutput& out, const Listing& listing, const Lis
                        module.mode.empty() ? "packed" : module.mode, module.bits, module.group_size);
   }
   for (const ListedTensor& tensor : listing.tensors) {
-    out << fmt::format("tensor {} {} {}\n", escape(tensor.name), escape(tensor.type_name), shape_text(tensor.shape));
+    out << fmt::format("tensor {} {} {}\n", escape(tensor.name()), escape(tensor.type_name),
+                       shape_text(tensor.shape()));
   }
   return {};
 }

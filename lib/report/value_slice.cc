@@ -19,15 +19,16 @@ std::optional<u64> slice_number(std::string_view text, u64 otherwise) {
 
 }  // namespace
 
-Result<ValueSlice> ValueSlice::parse(std::string_view text, const ValueSource& tensor) {
+Result<ValueSlice> ValueSlice::parse(std::string_view text, const Model& model, const Tensor& tensor) {
+  const std::vector<u64> shape = model.in_file_order(model.ne_of(tensor));
   ValueSlice slice;
-  slice.first_is_fastest_ = tensor.first_is_fastest;
+  slice.first_is_fastest_ = !model.safetensors;
   const auto refuse = [&](std::string_view why) {
     return usage_error(fmt::format("--values {}[{}]: {}", tensor.name, text, why));
   };
   std::string_view rest = text;
   bool more = true;
-  for (const u64 size : tensor.shape) {
+  for (const u64 size : shape) {
     const std::string_view one = more ? rest.substr(0, rest.find(',')) : std::string_view();
     more = more && one.size() < rest.size();
     rest.remove_prefix(more ? one.size() + 1 : rest.size());
@@ -40,7 +41,7 @@ Result<ValueSlice> ValueSlice::parse(std::string_view text, const ValueSource& t
     if (*begin >= *end || *end > size) return refuse(fmt::format("'{}' is outside this dimension (0:{})", one, size));
     slice.ranges_.push_back({*begin, *end, size});
   }
-  if (more || !rest.empty()) return refuse("the tensor has " + counted(tensor.shape.size(), "dimension"));
+  if (more || !rest.empty()) return refuse("the tensor has " + counted(shape.size(), "dimension"));
   return slice;
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "listing/value_source.h"
+#include "model/model.h"
 
 namespace modelutils {
 
@@ -14,7 +14,7 @@ class ValueSlice {
  public:
   /// `text`: the text in the brackets, "10:20", "5", ":4", "2:" or empty for each dimension; trailing dimensions may be
   /// omitted. Usage errors: a malformed slice, or one outside the tensor's shape.
-  static Result<ValueSlice> parse(std::string_view text, const ValueSource& tensor);
+  static Result<ValueSlice> parse(std::string_view text, const Model& model, const Tensor& tensor);
 
   std::vector<u64> shape() const;
   bool contains(u64 index) const;  ///< `index`: element number in storage order

@@ -38,11 +38,11 @@ void write_json_row(json::Writer& writer, const TensorStatistics& row, const std
   writer.begin_object();
   writer.member("schema", "stats/1");
   if (!path.empty()) writer.member("path", path);
-  writer.member("name", row.tensor->name);
-  writer.member("type", row.tensor->type);
-  write_shape(writer, row.tensor->shape);
+  writer.member("name", row.name);
+  writer.member("type", row.type);
+  write_shape(writer, row.shape);
   writer.key("count");
-  const std::optional<u64> count = checked_product(row.tensor->shape);
+  const std::optional<u64> count = checked_product(row.shape);
   count ? writer.number(*count) : writer.null();
   if (row.problem.empty()) {
     const Statistics& s = row.statistics;
@@ -55,7 +55,7 @@ void write_json_row(json::Writer& writer, const TensorStatistics& row, const std
     writer.member("nan", s.nans);
     writer.member("inf", s.infs);
     writer.member("dead_rows", row.dead_rows);
-    if (row.duplicate_of != nullptr) writer.member("duplicate_of", row.duplicate_of->tensor->name);
+    if (row.duplicate_of != nullptr) writer.member("duplicate_of", row.duplicate_of->name);
     if (!row.histogram.empty()) {
       writer.key("histogram");
       writer.begin_array();
@@ -91,15 +91,15 @@ void write_csv_of(TextOutput& out, std::span<const TensorStatistics> rows, const
     const bool any = row.problem.empty() && s.finite() > 0;
     const auto number = [&](double value) { return any ? float_text(value) : std::string(); };
     const auto count = [&](u64 value) { return row.problem.empty() ? std::to_string(value) : std::string(); };
-    const std::optional<u64> elements = checked_product(row.tensor->shape);
+    const std::optional<u64> elements = checked_product(row.shape);
     std::string bins;
     for (const u64 bin : row.histogram) bins += (bins.empty() ? "" : " ") + std::to_string(bin);
     if (!options.path.empty()) out << csv_field(options.path) << ",";
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.tensor->name),
-                       csv_field(row.tensor->type), elements ? std::to_string(*elements) : std::string(), number(s.min),
-                       number(s.max), number(s.mean), number(s.deviation), count(s.zeros), count(s.nans), count(s.infs),
-                       bins, csv_field(row.problem), count(row.dead_rows),
-                       row.duplicate_of != nullptr ? csv_field(row.duplicate_of->tensor->name) : std::string());
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.name), csv_field(row.type),
+                       elements ? std::to_string(*elements) : std::string(), number(s.min), number(s.max),
+                       number(s.mean), number(s.deviation), count(s.zeros), count(s.nans), count(s.infs), bins,
+                       csv_field(row.problem), count(row.dead_rows),
+                       row.duplicate_of != nullptr ? csv_field(row.duplicate_of->name) : std::string());
   }
 }
 
@@ -110,11 +110,11 @@ void write_duplicates(TextOutput& out, std::span<const TensorStatistics> rows, c
     if (row.duplicate_of == nullptr) continue;
     if (is_first) out << "\n" << options.style(Paint::title, "The same values") << "\n";
     is_first = false;
-    const auto shown = [&](const std::string& name) {
+    const auto shown = [&](std::string_view name) {
       const std::string text = escape(name);
       return options.width > 8 ? cut_middle(text, (options.width - 5) / 2) : text;
     };
-    out << "  " << shown(row.tensor->name) << " = " << shown(row.duplicate_of->tensor->name) << "\n";
+    out << "  " << shown(row.name) << " = " << shown(row.duplicate_of->name) << "\n";
   }
 }
 
@@ -124,10 +124,10 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
   const auto fill = [&](std::size_t i, std::vector<Cell>& cells) {
     const TensorStatistics& row = rows[i];
     const Statistics& s = row.statistics;
-    const std::optional<u64> count = checked_product(row.tensor->shape);
+    const std::optional<u64> count = checked_product(row.shape);
     for (Cell& cell : cells) cell = {};
-    cells[0] = {escape(row.tensor->name), Paint::plain};
-    cells[1] = {escape(row.tensor->type), type_paint(row.tensor->stored_type)};
+    cells[0] = {escape(row.name), Paint::plain};
+    cells[1] = {escape(row.type), type_paint(row.stored_type)};
     cells[2] = {count ? thousands(*count) : "?", Paint::plain};
     if (!row.problem.empty()) {
       cells.back() = {row.problem, Paint::bad};
@@ -162,8 +162,8 @@ void write_table_of(TextOutput& out, std::span<const TensorStatistics> rows, con
 
 }  // namespace
 
-Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOptions& options) {
-  ValueReader reader(tensor, options.raw);
+Status write_values(TextOutput& out, const Model& model, const Tensor& tensor, const ValuesOptions& options) {
+  ValueReader reader(model, tensor, options.raw);
   u64 left = options.count.value_or(reader.available());
   u64 index = 0;
   // True if the next value should be printed. Nothing is read after the last one.
@@ -186,9 +186,9 @@ Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOpti
   writer.member("schema", "values/1");
   if (!options.path.empty()) writer.member("path", options.path);
   writer.member("name", tensor.name);
-  const std::string_view stored_type = tensor.stored_type ? type_name(*tensor.stored_type) : "unknown";
-  writer.member("type", options.raw ? stored_type : std::string_view(tensor.type));
-  write_shape(writer, options.raw ? tensor.stored_shape : tensor.shape);
+  const std::string_view stored_type = tensor.type ? type_name(*tensor.type) : "unknown";
+  writer.member("type", options.raw ? std::string(stored_type) : model.type_text(tensor));
+  write_shape(writer, model.in_file_order(options.raw ? tensor.ne : model.ne_of(tensor)));
   if (options.slice) {
     writer.key("slice_shape");
     writer.begin_array();

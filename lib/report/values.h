@@ -7,7 +7,6 @@
 
 #include "io/text_output.h"
 #include "listing/tensor_statistics.h"
-#include "listing/value_source.h"
 #include "report/style.h"
 #include "report/value_slice.h"
 
@@ -31,8 +30,8 @@ struct StatisticsOptions {
 };
 
 /// Prints one value per line: floats as the shortest decimals that read back to the same float32 (F64: the same
-/// double), integers in decimal. Errors: those of reading, "tensor-no-decoder".
-Status write_values(TextOutput& out, const ValueSource& tensor, const ValuesOptions& options);
+/// double), integers in decimal. The tensor must be readable. Errors: those of reading, "tensor-no-decoder".
+Status write_values(TextOutput& out, const Model& model, const Tensor& tensor, const ValuesOptions& options);
 
 /// Prints count, min, max, mean, standard deviation, zeros, NaN and Inf of each tensor; for a tensor without statistics
 /// the reason instead.

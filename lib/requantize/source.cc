@@ -14,7 +14,7 @@
 #include "gguf/split_keys.h"
 #include "io/remote_address.h"
 #include "io/remote_folder.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/adapter.h"
@@ -76,10 +76,9 @@ class GgufSource : public Source {
   }
 
   Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned) const override {
-    const CatalogTensor& found = catalog_.tensors[tensor];
-    const ByteSource& file = *catalog_.files[found.file].source;
+    const Tensor& found = catalog_.tensors[tensor];
     if (merges_.empty() || merges_[tensor] == nullptr) {
-      return file.read_exact(found.offset + first * tensors_[tensor].row_size(), out);
+      return catalog_.read(found, first * tensors_[tensor].row_size(), out);
     }
     std::vector<float> values(static_cast<std::size_t>(count * found.ne.front()));
     MU_TRY(read_values(tensor, first, count, values));
@@ -98,10 +97,10 @@ class GgufSource : public Source {
 
  private:
   Status read_values(std::size_t tensor, u64 first, u64 count, std::span<float> values) const {
-    const CatalogTensor& found = catalog_.tensors[tensor];
+    const Tensor& found = catalog_.tensors[tensor];
     const u64 stored_row = row_bytes(*found.type, found.ne.front()).value_or(0);
     std::vector<std::byte> stored(static_cast<std::size_t>(count * stored_row));
-    MU_TRY(catalog_.files[found.file].source->read_exact(found.offset + first * stored_row, stored));
+    MU_TRY(catalog_.read(found, first * stored_row, stored));
     dequantize(*found.type, stored, values);
     return {};
   }
@@ -123,7 +122,7 @@ class GgufSource : public Source {
   Status read_factors(std::size_t tensor, const std::string& path) {
     const std::string& name = tensors_[tensor].name;
     const std::string scale = name.substr(0, name.rfind('.')) + ".scale";
-    const auto found = std::ranges::find(catalog_.tensors, scale, &CatalogTensor::name);
+    const Tensor* const found = catalog_.find(scale);
     const std::vector<u64>& ne = tensors_[tensor].ne;
     const auto refuse = [&](std::string_view because) {
       return input_error(
@@ -132,12 +131,12 @@ class GgufSource : public Source {
                       name),
           at_tensor(scale), {}, path);
     };
-    if (found == catalog_.tensors.end()) return refuse("is not whole in the file");
+    if (found == nullptr) return refuse("is not whole in the file");
     const bool fits = found->ne.size() == 1 && (found->ne[0] == 1 || (ne.size() == 3 && found->ne[0] == ne[2]));
     if (!fits || found->type != TensorType::F32) return refuse("is not one F32 factor, or one for each expert");
     std::vector<float>& factors = factors_[tensor];
     factors.resize(static_cast<std::size_t>(found->ne[0]));
-    MU_TRY(catalog_.files[found->file].source->read_exact(found->offset, std::as_writable_bytes(std::span(factors))));
+    MU_TRY(catalog_.read(*found, 0, std::as_writable_bytes(std::span(factors))));
     const bool divides = std::ranges::all_of(factors, [](float factor) { return std::isnormal(factor); });
     return divides ? Status() : refuse("has a factor that cannot be divided by");
   }
@@ -199,11 +198,13 @@ class GgufSource : public Source {
       return input_error("quantize-big-endian", "is a big-endian file; only little-endian files can be quantised", {},
                          {}, path);
     }
-    catalog_ = gguf_catalog(set_);
+    catalog_ = catalog_of(set_);
     if (catalog_.tensors.empty()) return input_error("quantize-no-tensors", "has no tensors", {}, {}, path);
-    for (const CatalogTensor& tensor : catalog_.tensors) {
-      tensors_.push_back(
-          {.name = tensor.name, .ne = tensor.ne, .type = *tensor.type, .form = std::string(type_name(*tensor.type))});
+    for (const Tensor& tensor : catalog_.tensors) {
+      tensors_.push_back({.name = std::string(tensor.name),
+                          .ne = {tensor.ne.begin(), tensor.ne.end()},
+                          .type = *tensor.type,
+                          .form = std::string(type_name(*tensor.type))});
     }
     MU_ASSIGN(keys_, keys_of(*head.source, head.document));
     MU_ASSIGN(model_, mix_model_of(*head.source, head.document));

@@ -15,7 +15,7 @@ namespace modelutils {
 namespace {
 
 const std::array rules_table = {
-    FormatRules{.format = Format::gguf, .check = check_gguf, .catalog = catalog_of_gguf},
+    FormatRules{.format = Format::gguf, .check = check_gguf, .may_read_meanwhile = true},
     FormatRules{Format::mlx, check_model_directory},
     FormatRules{Format::pytorch, check_pytorch},
     FormatRules{Format::safetensors, check_safetensors},

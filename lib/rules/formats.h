@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/finding_log.h"
 #include "model/model.h"
-#include "model/tensor_catalog.h"
 #include "rules/directory/packed_check.h"
 
 namespace modelutils {
@@ -26,10 +25,8 @@ struct FormatRules {
   Format format;
   /// Checks a model on at most `threads` threads, including the calling one.
   Result<CheckedModel> (*check)(const Model& model, unsigned threads);
-  bool has_checksum = false;  ///< the format has a checksum, which `check` compares
-  /// Returns the catalog that `check` would return, for formats whose data can be read without running the rules first;
-  /// otherwise nullptr.
-  Catalog (*catalog)(const Model& model) = nullptr;
+  bool has_checksum = false;        ///< the format has a checksum, which `check` compares
+  bool may_read_meanwhile = false;  ///< the model's catalog is complete, so that data can be read while `check` runs
 };
 
 /// Returns the rules of a format.

@@ -68,10 +68,11 @@ struct Mean {
   double value() const { return sum / static_cast<double>(elements); }
 };
 
-void add(const Catalog& catalog, const CatalogTensor& tensor, Mean& mean) {
+void add(const Catalog& catalog, const Tensor& tensor, Mean& mean) {
   const u64 elements = tensor.ne.size() == 1 ? tensor.ne.front() : 0;
-  const MatrixValues values = values_of(catalog, tensor);
-  if (elements == 0 || !tensor.type || !values.can_decode()) return;
+  if (elements == 0 || !tensor.type || !tensor.is_readable()) return;
+  const MatrixValues values = catalog.values_of(tensor);
+  if (!values.can_decode()) return;
   std::vector<float> gains(static_cast<std::size_t>(elements));
   if (!values.read_values(0, gains)) return;
   for (const float gain : gains) mean.sum += gain;
@@ -113,7 +114,7 @@ void check_directory(const SafetensorsModel& model, const Catalog& catalog, Find
     const StatedLayout layout = norms.layout_tells ? layout_of_tensors(model) : StatedLayout{};
     if (norms.layout_tells && (!layout.has_any() || layout.is_mixed())) return;
     Mean trunk, blocks;
-    for (const CatalogTensor& tensor : catalog.tensors) {
+    for (const Tensor& tensor : catalog.tensors) {
       if (!is_one_of(norms.names, tensor.name)) continue;
       add(catalog, tensor, is_of_block(*model.config, tensor.name) ? blocks : trunk);
     }
@@ -132,7 +133,7 @@ void check_gguf_file(const gguf::SplitSet& set, const Catalog& catalog, FindingL
   const gguf::Index index(set.files.front().document);
   if (!arch::has_name(norms_of_gguf.types, index.architecture())) return;
   Mean all;
-  for (const CatalogTensor& tensor : catalog.tensors) {
+  for (const Tensor& tensor : catalog.tensors) {
     if (is_one_of(norms_of_gguf.names, tensor.name)) add(catalog, tensor, all);
   }
   judge(all, Centre::one, true, "in a GGUF", log);

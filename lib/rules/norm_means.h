@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/finding_log.h"
+#include "model/catalog.h"
 #include "model/model.h"
-#include "model/tensor_catalog.h"
 
 namespace modelutils {
 

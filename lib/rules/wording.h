@@ -6,7 +6,7 @@
 
 #include "base/counted.h"
 #include "base/error.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 

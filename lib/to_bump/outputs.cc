@@ -8,7 +8,7 @@
 
 #include "io/atomic_output.h"
 #include "io/output_place.h"
-#include "model/bump5_catalog.h"
+#include "model/format.h"
 
 namespace modelutils {
 

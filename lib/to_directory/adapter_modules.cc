@@ -174,13 +174,13 @@ Result<AdapterModules> AdapterModules::map(const adapter::GgufAdapter& pairs, co
 Result<AdapterModules::Half> AdapterModules::read_pair(std::size_t number) const {
   const adapter::GgufPair& pair = pairs_->pairs[number];
   const auto values = [&](const gguf::TensorInfo& info) -> Result<std::vector<float>> {
-    const CatalogTensor* tensor = catalog_->find(info.name);
+    const Tensor* tensor = catalog_->find(info.name);
     if (tensor == nullptr || !tensor->type || !adapter::may_be_factor(*tensor->type) || catalog_->big_endian) {
       return input_error("adapter-tensor", "has a type that factors cannot have, or lies outside the file",
                          at_tensor(info.name), info.info_offset);
     }
     std::vector<std::byte> stored(static_cast<std::size_t>(tensor->bytes));
-    MU_TRY(catalog_->files[tensor->file].source->read_exact(tensor->offset, stored));
+    MU_TRY(catalog_->read(*tensor, 0, stored));
     std::vector<float> out(static_cast<std::size_t>(element_count(tensor->ne).value_or(0)));
     dequantize(*tensor->type, stored, out);
     MU_TRY(adapter::check_finite(out, info.name));

@@ -8,7 +8,7 @@
 #include "adapter/gguf_adapter.h"
 #include "adapter/pairs.h"
 #include "base/error.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "to_directory/tensor_map.h"
 
 namespace modelutils::to_directory {

@@ -169,7 +169,7 @@ class Converter {
       TensorReport report;
       report.name = tensors[i].name;
       report.source = (i % 2 == 0 ? pair.a : pair.b)->name;
-      const CatalogTensor* stored = catalog_.find(report.source);
+      const Tensor* stored = catalog_.find(report.source);
       report.source_form = stored != nullptr && stored->type ? type_name(*stored->type) : "";
       report.form = type_name(type_);
       report.shape = tensors[i].shape;

@@ -27,9 +27,9 @@ double relative(double error, double values) {
 
 // A range of a part's rows, or of a tensor's units, that is scanned piece by piece.
 struct ScanRange {
-  std::size_t tensor;         // index into the list of tensors
-  const CatalogTensor* rows;  // scan its rows from `begin` on; nullptr to scan values
-  u64 row_elements;           // elements per row
+  std::size_t tensor;  // index into the list of tensors
+  const Tensor* rows;  // scan its rows from `begin` on; nullptr to scan values
+  u64 row_elements;    // elements per row
   u64 begin;
   u64 units;
   u64 step;         // units per piece
@@ -41,7 +41,7 @@ class TensorScanner {
   TensorScanner(const Catalog& catalog, std::span<const DirectoryTensor> tensors, std::span<const ScanRequest> requests)
       : catalog_(catalog), tensors_(tensors), requests_(requests), settled_(requests.size()), all_(requests.size()) {}
 
-  void add_rows(std::size_t i, const CatalogTensor& tensor, u64 row_elements, u64 first, u64 rows) {
+  void add_rows(std::size_t i, const Tensor& tensor, u64 row_elements, u64 first, u64 rows) {
     const u64 bytes = *row_bytes(*tensor.type, row_elements);
     add({i, &tensor, row_elements, first, rows, std::max<u64>(scan_bytes / bytes, 1), 0});
   }
@@ -93,10 +93,10 @@ class TensorScanner {
 
   Status scan(const ScanRange& range, u64 first, u64 count, Worker& worker, BlockFacts& facts) {
     if (range.rows == nullptr) return scan_tensor_values(range.tensor, first, count, worker, facts);
-    const CatalogTensor& tensor = *range.rows;
+    const Tensor& tensor = *range.rows;
     const u64 bytes = *row_bytes(*tensor.type, range.row_elements);
     worker.rows.resize(count * bytes);
-    MU_TRY(catalog_.files[tensor.file].source->read_exact(tensor.offset + (range.begin + first) * bytes, worker.rows));
+    MU_TRY(catalog_.read(tensor, (range.begin + first) * bytes, worker.rows));
     const bool with_errors = requests_[range.tensor].scan == Scan::blocks_and_errors;
     scan_blocks(*tensor.type, range.row_elements, worker.rows, with_errors, facts);
     return {};
@@ -188,7 +188,7 @@ Result<std::vector<BlockFacts>> scan_tensors(const Catalog& catalog, std::span<c
   return scanner.run(threads);
 }
 
-Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads) {
+Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const Tensor& tensor, unsigned threads) {
   constexpr ScanRequest blocks[] = {{Scan::blocks}};
   TensorScanner scanner(catalog, {}, blocks);
   scanner.add_rows(0, tensor, tensor.ne.front(), 0, tensor.bytes / *row_bytes(*tensor.type, tensor.ne.front()));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "tensor/types.h"
 #include "to_directory/tensor_map.h"
 
@@ -53,6 +53,6 @@ struct ScanRequest {
 Result<std::vector<BlockFacts>> scan_tensors(const Catalog& catalog, std::span<const DirectoryTensor> tensors,
                                              std::span<const ScanRequest> requests, unsigned threads);
 /// Runs Scan::blocks on a whole GGUF tensor. Errors: those of reading.
-Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const CatalogTensor& tensor, unsigned threads);
+Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const Tensor& tensor, unsigned threads);
 
 }  // namespace modelutils

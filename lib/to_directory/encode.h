@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "mlx/quantize.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "to_directory/forms.h"
 #include "to_directory/rows.h"
 #include "to_directory/tensor_map.h"

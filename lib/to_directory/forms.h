@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "mlx/quantization.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "tensor/types.h"
 #include "to_directory/fallback_form.h"
 #include "to_directory/tensor_map.h"

@@ -14,7 +14,7 @@
 #include "hf/config_members.h"
 #include "hf/model_card_writer.h"
 #include "json/writer.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "rules/gguf/rules.h"
 #include "to_directory/config_from_keys.h"
 #include "to_directory/fused.h"
@@ -78,8 +78,8 @@ class DirectoryPlanner {
     }
     index_ = std::make_unique<gguf::Index>(document);
     plan_.report.architecture = index_->architecture();
-    plan_.catalog = gguf_catalog(plan_.set);
-    if (plan_.catalog.tensors.empty()) {
+    plan_.catalog = catalog_of(plan_.set);
+    if (plan_.catalog.readable() == 0) {
       return refused("convert-no-tensors", index_->key("tokenizer.ggml.model") != nullptr
                                                ? "is a vocabulary without a model: it has no tensors"
                                                : "has no tensors");
@@ -96,7 +96,7 @@ class DirectoryPlanner {
     const Findings of_loader = gguf_loader_rules(plan_.set).findings();  // before fused tensors are split
     if (take_fused_apart(plan_.set)) {
       index_ = std::make_unique<gguf::Index>(plan_.set.files.front().document);
-      plan_.catalog = gguf_catalog(plan_.set);
+      plan_.catalog = catalog_of(plan_.set);
     }
     MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
     const Findings findings = rules.findings();
@@ -119,7 +119,7 @@ class DirectoryPlanner {
   bool will_be_packed() const {
     return !options_.forms.dequantize &&
            std::any_of(plan_.catalog.tensors.begin(), plan_.catalog.tensors.end(),
-                       [](const CatalogTensor& tensor) { return type_info(*tensor.type).is_quantized; });
+                       [](const Tensor& tensor) { return type_info(*tensor.type).is_quantized; });
   }
 
   // The tensors of one module, and their size.
@@ -273,8 +273,9 @@ class DirectoryPlanner {
       TensorReport report;
       report.name = tensor.name;
       for (const RecipePart& part : tensor.parts) {
-        const CatalogTensor& source = plan_.catalog.tensors[part.source];
-        report.source += (report.source.empty() ? "" : " + ") + source.name;
+        const Tensor& source = plan_.catalog.tensors[part.source];
+        report.source += report.source.empty() ? "" : " + ";
+        report.source += source.name;
         const std::string type(type_name(*source.type));
         if (report.source_form.find(type) == std::string::npos) {
           report.source_form += (report.source_form.empty() ? "" : " + ") + type;

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "gguf/split_set.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "safetensors/write.h"
 #include "to_directory/encode.h"
 #include "to_directory/forms.h"

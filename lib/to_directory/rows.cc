@@ -12,14 +12,6 @@
 
 namespace modelutils {
 
-namespace {
-
-const ByteSource& source_of(const Catalog& catalog, const CatalogTensor& tensor) {
-  return *catalog.files[tensor.file].source;
-}
-
-}  // namespace
-
 u64 rows_at_once(const DirectoryTensor& tensor) {
   constexpr u64 elements = u64{1} << 20;
   constexpr u64 least_rows = 256;
@@ -30,7 +22,7 @@ u64 rows_at_once(const DirectoryTensor& tensor) {
 DirectoryReader::DirectoryReader(const Catalog& catalog, const DirectoryTensor& tensor)
     : catalog_(catalog), tensor_(tensor) {
   for (const RecipePart& part : tensor.parts) {
-    const CatalogTensor& from = catalog.tensors[part.source];
+    const Tensor& from = catalog.tensors[part.source];
     sources_.push_back({PartUnits(part), &from});
     if (sources_.size() == 1) type_ = from.type;
     if (type_ != from.type || !part.factors.empty()) type_.reset();
@@ -44,10 +36,8 @@ Status DirectoryReader::read_rows(u64 first, u64 count, MutableBytes out) {
 
 Status DirectoryReader::read_part_rows(const Source& source, u64 first, u64 count, MutableBytes out) {
   const u64 bytes = *row_bytes(*source.tensor->type, tensor_.unit);
-  const ByteSource& file = source_of(catalog_, *source.tensor);
-  return gather_units(source.units, first, count, bytes, out, [&](u64 unit, u64, MutableBytes to) {
-    return file.read_exact(source.tensor->offset + unit * bytes, to);
-  });
+  return gather_units(source.units, first, count, bytes, out,
+                      [&](u64 unit, u64, MutableBytes to) { return catalog_.read(*source.tensor, unit * bytes, to); });
 }
 
 void DirectoryReader::decode(TensorType type, Bytes bytes, std::span<float> out) {
@@ -136,8 +126,7 @@ Status DirectoryReader::read_elements(const Source& source, u64 first, u64 count
   strip_.resize((high_row + 1 - low_row) * width);
   bytes_.resize(blocks * info.block_bytes);
   for (u64 row = low_row; row <= high_row; ++row) {
-    MU_TRY(source_of(catalog_, *source.tensor)
-               .read_exact(source.tensor->offset + row * row_size + begin * info.block_bytes, bytes_));
+    MU_TRY(catalog_.read(*source.tensor, row * row_size + begin * info.block_bytes, bytes_));
     decode(info.type, bytes_, decoded);
     std::copy_n(decoded.begin() + static_cast<std::ptrdiff_t>(low - begin * info.block_elements), width,
                 strip_.begin() + static_cast<std::ptrdiff_t>((row - low_row) * width));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "to_directory/tensor_map.h"
 
 namespace modelutils {
@@ -36,7 +36,7 @@ class DirectoryReader {
  private:
   struct Source {
     PartUnits units;
-    const CatalogTensor* tensor;
+    const Tensor* tensor;
   };
   void decode(TensorType type, Bytes bytes, std::span<float> out);
   Status read_part_rows(const Source& source, u64 first, u64 count, MutableBytes out);

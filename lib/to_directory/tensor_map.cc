@@ -89,7 +89,7 @@ class Reverser {
     return input_error(std::move(code), std::move(message), std::move(where), {}, set_.files.front().path);
   }
 
-  const CatalogTensor* find(std::string_view name) const {
+  const Tensor* find(std::string_view name) const {
     const auto found = by_name_.find(std::string(name));
     return found == by_name_.end() ? nullptr : &catalog_.tensors[found->second];
   }
@@ -101,14 +101,13 @@ class Reverser {
     sizes.set("mlx", is_mlx ? 1 : 0);
     sizes.set("hf", is_mlx ? 0 : 1);
     sizes.set("traditional", 0);
-    sizes.set("back", 1);  // enables sources for tensors that only third-party GGUFs have; only this direction needs
-                           // them
-    const CatalogTensor* embedding = find(embedding_name);
+    sizes.set("back", 1);  // enables sources for tensors that only third-party GGUFs have; for this direction only
+    const Tensor* embedding = find(embedding_name);
     if (sizes.get(arch::symbol::vocabulary) == 0 && embedding != nullptr && embedding->ne.size() == 2) {
       sizes.set(arch::symbol::vocabulary, embedding->ne[1]);
     }
     arch::set_marks(family_, sizes, [&](const std::string& name) -> std::optional<u64> {
-      const CatalogTensor* const tensor = find(name);
+      const Tensor* const tensor = find(name);
       if (tensor == nullptr) return std::nullopt;
       return tensor->ne.size() > 1 ? tensor->ne[1] : 1;
     });
@@ -135,7 +134,7 @@ class Reverser {
       return may_lack ? Status{} : fail("convert-missing", at_tensor(expected.name), "is not in the file");
     }
     const std::size_t index = found->second;
-    const CatalogTensor& tensor = catalog_.tensors[index];
+    const Tensor& tensor = catalog_.tensors[index];
     used_[index] = true;
     if (!arch::generator_of(*expected.row).empty()) {
       result_.left_out.push_back({expected.name, LeftOutReason::in_config});
@@ -210,11 +209,10 @@ class Reverser {
   // Adds the units that one part (of one expert) takes from tensor `index`, starting at unit `first`. Advances `first`.
   Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone, u64 number,
                   u64 copies, std::size_t index, u64& first) {
-    const CatalogTensor& tensor = catalog_.tensors[index];
+    const Tensor& tensor = catalog_.tensors[index];
     const bool is_weight = expected.side == arch::Side::weight;
     const bool has_view = !part.view.empty() && (is_weight || !part.is_of_elements);
-    std::vector<u64> ne = tensor.ne;
-    if (part.is_stacked()) ne.pop_back();
+    const std::span<const u64> ne = tensor.ne.first(tensor.ne.size() - (part.is_stacked() ? 1 : 0));
     MU_ASSIGN(DirectoryTensor made, start_tensor(expected, part, has_view, number, ne));
     bool by_element = made.by_element;
     const u64 all = element_count(tensor.ne).value_or(0);
@@ -256,7 +254,7 @@ class Reverser {
 
   // If the view moves whole runs of columns that consist of whole blocks, keeps the runs as stored instead of picking
   // elements.
-  static bool take_pieces(const CatalogTensor& tensor, DirectoryTensor& made, arch::RowView& view) {
+  static bool take_pieces(const Tensor& tensor, DirectoryTensor& made, arch::RowView& view) {
     const u64 block = type_info(*tensor.type).block_elements;
     const u64 length = view.axes.back().count;
     if (block <= 1 || length % block != 0 || length % mlx::search_group != 0 || made.ne.size() != 2 ||
@@ -272,7 +270,7 @@ class Reverser {
 
   // Creates the directory tensor that a part goes into, still without parts. `ne` is the shape of one expert.
   Result<DirectoryTensor> start_tensor(const arch::ExpectedTensor& expected, const arch::SourcePart& part,
-                                       bool has_view, u64 number, const std::vector<u64>& ne) const {
+                                       bool has_view, u64 number, std::span<const u64> ne) const {
     DirectoryTensor made;
     made.name = source_names_.of_part(expected, part, number);
     const arch::Tensor& row = *expected.row;
@@ -290,7 +288,7 @@ class Reverser {
       if (is_weight && ne.size() > 1) made.ne.push_back(ne.front());
       made.ne.push_back(*rows);
     } else {
-      made.ne = ne;
+      made.ne.assign(ne.begin(), ne.end());
     }
     const auto dimensions = std::ranges::count_if(made.ne, [](u64 size) { return size != 1; });
     const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 || part.operation == arch::Operation::neg_exp;
@@ -340,13 +338,13 @@ class Reverser {
   void leave_out_prediction() {
     const u64 layers = result_.sizes.get(arch::symbol::layers);
     for (std::size_t i = 0; i < used_.size(); ++i) {
-      const std::string& name = catalog_.tensors[i].name;
+      const std::string_view name = catalog_.tensors[i].name;
       u64 layer = 0;
       if (used_[i] || !name.starts_with("blk.")) continue;
       const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), layer);
       if (error != std::errc{} || *end != '.' || layer < layers) continue;
       used_[i] = true;
-      result_.left_out.push_back({name, LeftOutReason::prediction});
+      result_.left_out.push_back({std::string(name), LeftOutReason::prediction});
     }
   }
 
@@ -354,21 +352,21 @@ class Reverser {
   Status place_scales() {
     constexpr std::string_view scale_suffix = ".scale", input_suffix = ".input_scale";
     for (std::size_t i = 0; i < used_.size(); ++i) {
-      const CatalogTensor& scale = catalog_.tensors[i];
+      const Tensor& scale = catalog_.tensors[i];
       const bool is_scale = scale.name.ends_with(scale_suffix);
       if (used_[i] || (!is_scale && !scale.name.ends_with(input_suffix)) || scale.type != TensorType::F32) continue;
       const std::size_t end = scale.name.size() - (is_scale ? scale_suffix : input_suffix).size();
-      const auto weight = by_name_.find(scale.name.substr(0, end) + ".weight");
+      const auto weight = by_name_.find(std::string(scale.name.substr(0, end)) + ".weight");
       if (weight == by_name_.end() || !used_[weight->second] || scale.ne.size() != 1) continue;
-      const std::vector<u64>& ne = catalog_.tensors[weight->second].ne;
+      const std::span<const u64> ne = catalog_.tensors[weight->second].ne;
       if (scale.ne[0] != 1 && (ne.size() != 3 || scale.ne[0] != ne[2])) continue;
       used_[i] = true;
       if (!is_scale) {
-        result_.left_out.push_back({scale.name, LeftOutReason::activation_scales});
+        result_.left_out.push_back({std::string(scale.name), LeftOutReason::activation_scales});
         continue;
       }
       std::vector<float> factors(static_cast<std::size_t>(scale.ne[0]));
-      MU_TRY(catalog_.files[scale.file].source->read_exact(scale.offset, std::as_writable_bytes(std::span(factors))));
+      MU_TRY(catalog_.read(scale, 0, std::as_writable_bytes(std::span(factors))));
       for (DirectoryTensor& tensor : result_.tensors) {
         for (RecipePart& part : tensor.parts) {
           if (part.source == weight->second) part.factors = factors;
@@ -384,7 +382,9 @@ class Reverser {
     std::size_t count = 0;
     for (std::size_t i = 0; i < used_.size(); ++i) {
       if (used_[i]) continue;
-      if (++count <= shown) list += (count > 1 ? ", " : "") + catalog_.tensors[i].name;
+      if (++count > shown) continue;
+      if (count > 1) list += ", ";
+      list += catalog_.tensors[i].name;
     }
     if (count == 0) return {};
     if (count > shown) list += fmt::format(" and {} more", count - shown);
@@ -426,10 +426,11 @@ class Reverser {
 }  // namespace
 
 Result<bool> is_tied(const Catalog& catalog) {
-  const CatalogTensor* head = catalog.find(output_name);
-  const CatalogTensor* embedding = catalog.find(embedding_name);
+  const Tensor* head = catalog.find(output_name);
+  const Tensor* embedding = catalog.find(embedding_name);
   if (head == nullptr) return true;
-  if (embedding == nullptr || head->type != embedding->type || head->ne != embedding->ne) return false;
+  if (embedding == nullptr || head->type != embedding->type || !std::ranges::equal(head->ne, embedding->ne))
+    return false;
   return same_bytes(*catalog.files[head->file].source, head->offset, *catalog.files[embedding->file].source,
                     embedding->offset, head->bytes);
 }
@@ -437,12 +438,12 @@ Result<bool> is_tied(const Catalog& catalog) {
 DirectoryMap map_raw(const Catalog& catalog) {
   DirectoryMap map;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const CatalogTensor& tensor = catalog.tensors[i];
+    const Tensor& tensor = catalog.tensors[i];
     DirectoryTensor made;
     made.name = tensor.name;
-    made.ne = tensor.ne;
-    made.unit = tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // avoids rows of 0 elements for empty
-                                                                              // tensors
+    made.ne.assign(tensor.ne.begin(), tensor.ne.end());
+    made.unit =
+        tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // avoids rows of 0 elements for empty tensors
     made.parts.push_back({i, arch::whole_view(made.units()), arch::whole_view(made.units())});
     map.tensors.push_back(std::move(made));
   }

@@ -12,7 +12,6 @@
 #include "adapter/gguf_adapter.h"
 #include "base/byte_reader.h"
 #include "base/parallel.h"
-#include "model/format.h"
 #include "rules/wording.h"
 #include "tensor/block_check.h"
 #include "tensor/only_zeros.h"
@@ -88,8 +87,12 @@ std::string describe(const TypeInfo& type, u64 blocks, const Outcome& outcome) {
 
 // True if the type can be checked in this byte order. Block types mix fields of several widths, so swapping elements
 // does not suffice.
-bool is_readable(const Catalog& catalog, TensorType type) {
+bool can_check(const Catalog& catalog, TensorType type) {
   return !catalog.big_endian || type_info(type).block_elements == 1;
+}
+
+bool has_check(const Tensor& tensor) {
+  return tensor.type && has_block_check(*tensor.type);
 }
 
 // Converts big-endian elements in place.
@@ -103,8 +106,8 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const P
   std::vector<Task> tasks;
   u64 pieces = 0;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const CatalogTensor& tensor = catalog.tensors[i];
-    if (!tensor.type || !has_block_check(*tensor.type) || !is_readable(catalog, *tensor.type)) continue;
+    const Tensor& tensor = catalog.tensors[i];
+    if (!tensor.is_readable() || !has_check(tensor) || !can_check(catalog, *tensor.type)) continue;
     const u64 block_bytes = type_info(*tensor.type).block_bytes;
     const u64 blocks = tensor.bytes / block_bytes;
     if (blocks == 0) continue;
@@ -127,7 +130,7 @@ std::pair<std::vector<Task>, u64> plan(const Catalog& catalog, std::span<const P
 
 // Notes a matrix of zeros: it was never written, or was cleared on purpose. A single number may well be 0.
 void note_zeros(const Catalog& catalog, const Task& task, FindingLog& log) {
-  const CatalogTensor& tensor = catalog.tensors[task.tensor];
+  const Tensor& tensor = catalog.tensors[task.tensor];
   const u64 elements = task.blocks * type_info(*tensor.type).block_elements;
   if (elements < 2) return;
   if (adapter::is_b(tensor.name)) {
@@ -144,8 +147,8 @@ void note_zeros(const Catalog& catalog, const Task& task, FindingLog& log) {
 
 void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, unsigned threads, FindingLog& log,
                 Progress* progress, const std::function<void()>& first) {
-  const auto is_left_out = [&](const CatalogTensor& tensor) {
-    return tensor.type && has_block_check(*tensor.type) && !is_readable(catalog, *tensor.type);
+  const auto is_left_out = [&](const Tensor& tensor) {
+    return tensor.is_readable() && has_check(tensor) && !can_check(catalog, *tensor.type);
   };
   if (const auto number = std::ranges::count_if(catalog.tensors, is_left_out); number != 0) {
     log.warning(Scope::data, "data-big-endian",
@@ -175,17 +178,16 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
     const auto after = std::upper_bound(tasks.begin(), tasks.end(), piece,
                                         [](u64 number, const Task& task) { return number < task.first_piece; });
     const Task& task = *std::prev(after);
-    const CatalogTensor& tensor = catalog.tensors[task.tensor];
+    const Tensor& tensor = catalog.tensors[task.tensor];
     const u64 first_block = (piece - task.first_piece) * task.blocks_per_piece;
     const u64 size = std::min(task.blocks_per_piece, task.blocks - first_block) * task.block_bytes;
     std::vector<std::byte>& buffer = buffers[thread];
     if (buffer.size() < size) buffer.resize(std::max(size, std::min(piece_size, size * 2)));
     const MutableBytes bytes(buffer.data(), size);
-    const CatalogFile& file = catalog.files[tensor.file];
     const auto failed = [&](const Error& error) {
       return tl::make_unexpected(read_failure(catalog, tensor.file, at_tensor(tensor.name), error));
     };
-    if (Status read = file.source->read_exact(tensor.offset + first_block * task.block_bytes, bytes); !read) {
+    if (Status read = catalog.read(tensor, first_block * task.block_bytes, bytes); !read) {
       return failed(read.error());
     }
     if (catalog.big_endian) swap_bytes(*tensor.type, bytes);
@@ -195,7 +197,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
       merge(outcomes[static_cast<std::size_t>(&task - tasks.data())], check, first_block);
     };
     take(check_blocks(*tensor.type, bytes));
-    if (catalog.format == format_info(Format::imatrix).name) take(check_sums(bytes));
+    if (catalog.format == Format::imatrix) take(check_sums(bytes));
     std::atomic<bool>& has_value = has_values[static_cast<std::size_t>(&task - tasks.data())];
     // For nearly all tensors the first block settles this.
     if (!has_value.load(std::memory_order_relaxed) && !holds_only_zeros(*tensor.type, bytes)) {
@@ -212,7 +214,7 @@ void check_data(const Catalog& catalog, std::span<const PackedWeight> packed, un
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     if (status && !has_values[i] && !tasks[i].is_bias) note_zeros(catalog, tasks[i], log);
     if (!outcomes[i].first) continue;
-    const CatalogTensor& tensor = catalog.tensors[tasks[i].tensor];
+    const Tensor& tensor = catalog.tensors[tasks[i].tensor];
     const BadBlock& bad = *outcomes[i].first;
     log.add(bad.is_warning ? Severity::warning : Severity::error, Scope::data, code_of(*tensor.type, bad),
             describe(type_info(*tensor.type), tasks[i].blocks, outcomes[i]), at_tensor(tensor.name),

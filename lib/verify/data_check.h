@@ -6,7 +6,7 @@
 
 #include "base/finding_log.h"
 #include "io/progress.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "rules/directory/packed_check.h"
 
 namespace modelutils {

@@ -131,7 +131,7 @@ class ModelVerifier::Run {
     if (together_) together_->check(*opened, log_);
     Catalog& catalog = model->catalog;
     report_.files = catalog.files.size();
-    report_.tensors = catalog.tensors.size();
+    report_.tensors = catalog.readable();
     for (CatalogFile& file : catalog.files) {
       report_.bytes += file.source->size().value_or(0);
       if (!is_directory_) {
@@ -196,10 +196,10 @@ class ModelVerifier::Run {
 
   // Applies the rules. With --data, one thread applies them while others read, provided the catalog is known first.
   Result<CheckedModel> check(const Model& model, const FormatRules& rules) {
-    const bool reads = options_.data && rules.catalog != nullptr;
+    const bool reads = options_.data && rules.may_read_meanwhile;
     if (reads && options_.before_download && is_address(target_.path)) {
       u64 bytes = 0;
-      for (const CatalogFile& file : rules.catalog(model).files) bytes += file.source->size().value_or(0);
+      for (const CatalogFile& file : model.catalog().files) bytes += file.source->size().value_or(0);
       options_.before_download(target_.path, bytes);
     }
     const LogStep step(target_.path + (reads ? ": rules, and the values at the same time" : ": rules"));
@@ -208,7 +208,7 @@ class ModelVerifier::Run {
     const ThreadBudget::Share share(budget_);
     if (!reads) return rules.check(model, share.threads());
     std::optional<Result<CheckedModel>> checked;
-    check_data(rules.catalog(model), {}, share.threads(), values_.emplace(), progress_,
+    check_data(model.catalog(), {}, share.threads(), values_.emplace(), progress_,
                [&] { checked = rules.check(model, 1); });
     return std::move(*checked);
   }
@@ -268,7 +268,7 @@ class ModelVerifier::Run {
       log_.add(without_path(model.error(), Scope::container, name));
       return;
     }
-    report_.tensors += model->catalog.tensors.size();
+    report_.tensors += model->catalog.readable();
     FindingLog own;
     std::swap(own, log_);
     log_.add_all(std::move(model->findings));
@@ -404,7 +404,7 @@ class ModelVerifier::Run {
     std::string text = model.format_text;
     const Catalog& catalog = model.catalog;
     if (catalog.files.size() > 1) text += ", " + counted(catalog.files.size(), "file");
-    text += ", " + counted(catalog.tensors.size(), "tensor") + ", structure";
+    text += ", " + counted(catalog.readable(), "tensor") + ", structure";
     return text + more_text(rules.has_checksum ? std::vector<std::string>{"checksum"} : std::vector<std::string>());
   }
 

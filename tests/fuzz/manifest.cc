@@ -15,8 +15,13 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   if (manifest->entries.empty()) std::abort();
   Catalog catalog;
   catalog.files.push_back({"m.gguf", "m.gguf", std::make_shared<MemoryFile>(std::vector<std::byte>(16))});
-  catalog.tensors.push_back({"a", TensorType::I8, {8}, 0, 0, 8});
-  catalog.tensors.push_back({"b:c", TensorType::I8, {8}, 0, 8, 8});
+  for (const std::string_view name : {"a", "b:c"}) {
+    const u64 offset = 8 * catalog.tensors.size();
+    Tensor& tensor = catalog.add(std::string(name), {8});
+    tensor.type = TensorType::I8;
+    tensor.offset = offset;
+    tensor.bytes = 8;
+  }
   ManifestCheck check(std::move(*manifest), true);
   FindingLog log;
   check.check_model(catalog, 1, log);

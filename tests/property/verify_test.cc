@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "gguf/parse.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "rules/gguf/rules.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
@@ -60,7 +60,7 @@ std::optional<FindingLog> verify_all(std::string_view file) {
   gguf::SplitSet set;
   set.files.push_back({"sample.gguf", source, std::move(*document)});
   FindingLog log = gguf_structure_rules(set);
-  const Catalog catalog = gguf_catalog(set);
+  const Catalog catalog = catalog_of(set);
   check_data(catalog, {}, 1, log);
   write_manifest(
       catalog, HashAlgorithm::xxh3, true, 1, [](std::string_view) { return true; }, log);

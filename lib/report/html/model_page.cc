@@ -134,8 +134,7 @@ class ModelPage {
   }
 
   Status add_statistics(const Listing& listing) {
-    const std::vector<ValueSource> sources = source_.listing.values_of(listing);
-    MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(sources));
+    MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(source_.listing.model(), listing.tensors));
     return page_.add([&](TextOutput& out) -> Status {
       StatisticsOptions options;
       options.json = true;

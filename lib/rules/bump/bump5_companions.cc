@@ -12,7 +12,7 @@
 #include "bump/bump5_map.h"
 #include "io/hash.h"
 #include "json/canonical.h"
-#include "model/bump5_catalog.h"
+#include "model/format.h"
 
 namespace modelutils {
 

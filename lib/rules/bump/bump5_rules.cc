@@ -9,7 +9,7 @@
 #include "base/escape.h"
 #include "base/path.h"
 #include "io/hash.h"
-#include "model/bump5_catalog.h"
+#include "model/catalog.h"
 #include "rules/bump/bump5_rules.h"
 
 namespace modelutils {
@@ -31,7 +31,7 @@ class Bump5Rules {
       : model_(*model.bump5),
         document_(model.bump5->document),
         folder_(folder_of(model.path()), model.probe.links),
-        format_(format_info(model.format).name) {}
+        format_(model.format) {}
 
   Result<CheckedModel> check() {
     out_.format_text = fmt::format("BUMPWGT{}", document_.version);
@@ -91,7 +91,7 @@ class Bump5Rules {
     check_bump5_entries(companions, reading.entries, reading.features.untied, document_.version, log());
     check_bump5_map(folder_, reading.entries, document_, log());
     check_bump5_config(folder_, document_, companions, reading.features.untied, log());
-    out_.catalog = bump5_catalog(model_.file, reading.entries, document_.header, format_);
+    out_.catalog = catalog_of(model_.file, reading.entries, document_.header, format_);
     return check_bump5_vocabulary(*model_.file, reading.entries, log());
   }
 
@@ -141,11 +141,9 @@ class Bump5Rules {
     out_.catalog.format = format_;
     out_.catalog.files = {{model_.file->name(), base_name_of(model_.file->name()), model_.file}};
     for (const Bump5ManifestEntry& entry : entries) {
-      CatalogTensor tensor;
-      tensor.name = entry.name;
+      Tensor& tensor = out_.catalog.add(std::string(entry.name), {});
       tensor.offset = entry.offset;
       tensor.bytes = entry.size;
-      out_.catalog.tensors.push_back(std::move(tensor));
     }
   }
 
@@ -184,7 +182,7 @@ class Bump5Rules {
   const Bump5Model& model_;
   const bump5::Document& document_;
   ModelFolder folder_;
-  std::string_view format_;
+  Format format_;
   CheckedModel out_;
 };
 

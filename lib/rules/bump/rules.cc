@@ -10,8 +10,8 @@
 #include "base/escape.h"
 #include "bump/parse.h"
 #include "io/hash.h"
-#include "model/bump_catalog.h"
 #include "model/bump_config.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 
@@ -163,7 +163,7 @@ class BumpRules {
     say_what_fits(readings);
     const Reading& reading = readings.front();
     model_.catalog =
-        bump_catalog(file_, bump::entries_of(document_, reading), bump::dimensions_of(document_, reading.geometry));
+        catalog_of(file_, bump::entries_of(document_, reading), bump::dimensions_of(document_, reading.geometry));
   }
 
   /// The geometry as far as config.json states it.

@@ -5,7 +5,7 @@
 
 #include "hf/tensor_names.h"
 #include "io/same_bytes.h"
-#include "model/safetensors_catalog.h"
+#include "model/catalog.h"
 #include "model/same_values.h"
 #include "rules/directory/mlx_rule_parts.h"
 
@@ -23,7 +23,7 @@ std::optional<Stored> stored(const SafetensorsModel& model, std::size_t place) {
   const safetensors::TensorRef ref = model.set.tensors[place];
   const safetensors::ShardFile& file = model.set.file(ref);
   const safetensors::Tensor& tensor = model.set.tensor(ref);
-  if (!safetensors_tensor_problem(file.document, tensor).empty()) return std::nullopt;
+  if (readability_of(file.document, tensor) != Unreadable::no) return std::nullopt;
   return Stored{&tensor, {file.source.get(), file.document.data_offset + tensor.begin}};
 }
 

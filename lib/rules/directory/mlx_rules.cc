@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "arch/families.h"
 #include "arch/names.h"
 #include "hf/tensor_names.h"
-#include "model/safetensors_catalog.h"
 #include "rules/directory/mlx_rule_parts.h"
 #include "rules/safetensors/rules.h"
 
@@ -103,21 +101,14 @@ namespace {
 
 // Records for --data which tensors form a packed weight.
 void note_packed_weights(const SafetensorsModel& model, CheckedModel& checked) {
-  std::unordered_map<std::string_view, std::size_t> places;
-  for (std::size_t i = 0; i < checked.catalog.tensors.size(); ++i) places.emplace(checked.catalog.tensors[i].name, i);
-  const auto place_of = [&](std::size_t index) {
-    if (index == mlx::no_tensor) return mlx::no_tensor;
-    const safetensors::Tensor& tensor = model.set.tensor(model.set.tensors[index]);
-    const auto found = places.find(tensor.name);
-    if (found == places.end()) return mlx::no_tensor;
-    const CatalogTensor& listed = checked.catalog.tensors[found->second];  // a name may appear twice
-    return listed.type == tensor.type && listed.bytes == tensor.bytes() ? found->second : mlx::no_tensor;
+  const auto if_readable = [&](std::size_t place) {
+    return place != mlx::no_tensor && checked.catalog.tensors[place].is_readable() ? place : mlx::no_tensor;
   };
   for (const Module& module : model.modules.list) {
     if (!module.decodable || module.form->kind != FormKind::mlx) continue;
     const mlx::ModeInfo& mode = mlx::mode_info(module.form->params.mode);
-    PackedWeight packed{module.form->params, place_of(module.weight()), place_of(module.planes[1]),
-                        mode.has_biases ? place_of(module.planes[2]) : mlx::no_tensor};
+    PackedWeight packed{module.form->params, if_readable(module.weight()), if_readable(module.planes[1]),
+                        mode.has_biases ? if_readable(module.planes[2]) : mlx::no_tensor};
     if (packed.weight == mlx::no_tensor || packed.scales == mlx::no_tensor) continue;
     if (mode.has_biases && packed.biases == mlx::no_tensor) continue;
     // safetensors can only label E8M0 scales as U8. Checking them as E8M0 finds their NaN code.
@@ -137,8 +128,7 @@ Result<CheckedModel> check_model_directory(const Model& opened, unsigned /*threa
   checked.findings = safetensors_container_rules(model.set);
   checked.findings.add_all(model_directory_rules(model));
   checked.findings.add_all(side_file_rules(model));
-  checked.catalog = safetensors_catalog(model.set);
-  checked.catalog.format = format_info(Format::mlx).name;
+  checked.catalog = opened.catalog();
   note_packed_weights(model, checked);
   return checked;
 }

@@ -9,7 +9,7 @@
 #include "base/counted.h"
 #include "base/parallel.h"
 #include "forms/foreign_forms.h"
-#include "model/safetensors_catalog.h"
+#include "model/catalog.h"
 #include "tensor/shape.h"
 #include "transfer/row_analysis.h"
 
@@ -49,7 +49,7 @@ class ModuleCheck {
  private:
   bool is_whole(std::size_t index) const {
     const safetensors::TensorRef ref = model_.set.tensors[index];
-    return safetensors_tensor_problem(model_.set.file(ref).document, model_.set.tensor(ref)).empty();
+    return readability_of(model_.set.file(ref).document, model_.set.tensor(ref)) == Unreadable::no;
   }
 
   StoredPlane plane(std::size_t index) const {

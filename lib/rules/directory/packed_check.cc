@@ -86,9 +86,8 @@ class PackedBatch {
   bool biases_are_finite(std::size_t i) const { return biases_.empty() || std::isfinite(biases_[i]); }
 
   Status read_bytes(std::size_t index, u64 first, u64 count, u64 width, std::vector<std::byte>& bytes) const {
-    const CatalogTensor& tensor = catalog_.tensors[index];
     bytes.resize(count * width);
-    return catalog_.files[tensor.file].source->read_exact(tensor.offset + first * width, bytes);
+    return catalog_.read(catalog_.tensors[index], first * width, bytes);
   }
   Status read_factors(std::size_t index, u64 first, u64 count, std::vector<std::byte>& bytes,
                       std::vector<float>& factors) const {

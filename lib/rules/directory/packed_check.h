@@ -3,7 +3,7 @@
 
 #include "mlx/modules.h"
 #include "mlx/quantization.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "tensor/block_check.h"
 
 namespace modelutils {

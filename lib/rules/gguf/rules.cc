@@ -4,7 +4,6 @@
 
 #include "arch/prediction_block.h"
 #include "base/path.h"
-#include "model/gguf_catalog.h"
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/prediction_rules.h"
 #include "rules/gguf/projector_rules.h"
@@ -135,12 +134,8 @@ Result<CheckedModel> check_gguf(const Model& model, unsigned threads) {
   // Errors of the container or missing parts already explain missing tensors.
   const Findings found = checked.findings.findings();
   if (first_container_error(found) == nullptr) checked.findings.add_all(gguf_loader_rules(set));
-  checked.catalog = catalog_of_gguf(model);
+  checked.catalog = catalog_of(set);  // the only one, unless something else asks for the model's
   return checked;
-}
-
-Catalog catalog_of_gguf(const Model& model) {
-  return gguf_catalog(*model.gguf);
 }
 
 }  // namespace modelutils

@@ -34,6 +34,5 @@ FindingLog gguf_loader_rules(const gguf::SplitSet& set);
 
 /// The functions for GGUF in the table of formats (formats.cc).
 Result<CheckedModel> check_gguf(const Model& model, unsigned threads = 1);
-Catalog catalog_of_gguf(const Model& model);
 
 }  // namespace modelutils

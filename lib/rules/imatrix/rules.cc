@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "base/place.h"
-#include "model/imatrix_catalog.h"
 
 namespace modelutils {
 
@@ -11,7 +10,7 @@ Result<CheckedModel> check_imatrix(const Model& model, unsigned /*threads*/) {
   const quantize::ImportanceMatrix& matrix = *model.importance;
   CheckedModel checked;
   checked.format_text = "importance matrix";
-  checked.catalog = imatrix_catalog(matrix);
+  checked.catalog = model.catalog();
   for (const quantize::ImportanceEntry& entry : matrix.entries()) {
     if (entry.never_used() == 0) continue;
     checked.findings.warning(

@@ -2,7 +2,6 @@
 
 #include "adapter/adapter.h"
 #include "model/peft_adapter.h"
-#include "model/safetensors_catalog.h"
 #include "rules/safetensors/rule_parts.h"
 
 namespace modelutils {
@@ -52,7 +51,7 @@ Result<CheckedModel> check_safetensors(const Model& model, unsigned /*threads*/)
   checked.format_text = adapter ? adapter->text() : "safetensors";
   checked.findings = safetensors_container_rules(model.safetensors->set);
   if (opened.set.is_directory && adapter::is_adapter(opened.folder)) check_adapter(opened, checked.findings);
-  checked.catalog = safetensors_catalog(model.safetensors->set);
+  checked.catalog = model.catalog();
   return checked;
 }
 

@@ -9,7 +9,7 @@
 #include "bump/bump5_parse.h"
 #include "json/canonical.h"
 #include "json/reader.h"
-#include "model/bump5_catalog.h"
+#include "model/format.h"
 #include "to_bump/bump5_config.h"
 #include "verify/against/bump_entries.h"
 #include "verify/against/bump_gguf.h"

@@ -10,8 +10,7 @@
 #include "compare/measure.h"
 #include "compare/tensor_changes.h"
 #include "mlx/block_form.h"
-#include "model/gguf_catalog.h"
-#include "model/safetensors_catalog.h"
+#include "model/catalog.h"
 #include "rules/gguf/rules.h"
 #include "tensor/shape.h"
 #include "to_directory/block_facts.h"
@@ -57,42 +56,44 @@ class Side {
 class CatalogSide : public Side {
  public:
   /// Treats tensors "X.scale" as factors unless `other`, a directory, has them as tensors of its own.
-  explicit CatalogSide(Catalog catalog, const Side* other = nullptr)
-      : scales_(other == nullptr ? std::map<std::string, CatalogTensor>()
-                                 : take_scales(catalog, [&](std::string_view name) { return other->has(name); })),
-        catalog_(std::move(catalog)) {
-    for (const CatalogTensor& tensor : catalog_.tensors) {
+  explicit CatalogSide(Catalog catalog, const Side* other = nullptr) : catalog_(std::move(catalog)) {
+    if (other != nullptr) scales_ = find_scales(catalog_, [&](std::string_view name) { return other->has(name); });
+    for (const Tensor& tensor : catalog_.tensors) {
+      if (!tensor.is_readable() || is_scale(tensor)) continue;
       ComparedTensor compared;
       compared.name = tensor.name;
       compared.ne = tensor.ne;
       compared.values = [this, &tensor]() -> std::unique_ptr<TensorValues> {
         const auto scale = scales_.find(tensor.name);
-        if (scale != scales_.end()) return std::make_unique<ScaledValues>(catalog_, tensor, scale->second);
-        return std::make_unique<MatrixValues>(values_of(catalog_, tensor));
+        if (scale != scales_.end()) return std::make_unique<ScaledValues>(catalog_, tensor, *scale->second);
+        return std::make_unique<MatrixValues>(catalog_.values_of(tensor));
       };
       if (!tensor.type) compared.problem = "has a type that cannot be decoded";
       tensors_.push_back(std::move(compared));
+      stored_.push_back(&tensor);
     }
   }
 
   const Catalog& catalog() const { return catalog_; }
 
-  std::optional<StoredForm> form_of(std::size_t place) const override {
-    return modelutils::form_of(catalog_, catalog_.tensors[place]);
-  }
+  std::optional<StoredForm> form_of(std::size_t place) const override { return catalog_.form_of(*stored_[place]); }
   std::string form_text(std::size_t place) const override {
     const StoredForm form = *form_of(place);
     return form_info(form).text(form);
   }
   Result<bool> fits(std::size_t place, const StoredForm& form) const override {
-    const CatalogTensor& tensor = catalog_.tensors[place];
+    const Tensor& tensor = *stored_[place];
     if (form.kind == FormKind::mlx) return fits_packing(tensor, form);
     return form.is_plain() && (form.type() == tensor.type || form.type() == TensorType::F32);
   }
 
  private:
+  bool is_scale(const Tensor& tensor) const {
+    return std::ranges::any_of(scales_, [&](const auto& scale) { return scale.second->name == tensor.name; });
+  }
+
   // True if a packed matrix uses the block type's own packing and its scales can hold the block scales exactly.
-  Result<bool> fits_packing(const CatalogTensor& tensor, const StoredForm& form) const {
+  Result<bool> fits_packing(const Tensor& tensor, const StoredForm& form) const {
     const mlx::Params& packed = form.params;
     const std::optional<mlx::Params> params = tensor.type ? mlx::exact_params(*tensor.type) : std::nullopt;
     if (!params || params->mode != packed.mode) return false;
@@ -107,8 +108,9 @@ class CatalogSide : public Side {
            (scales == TensorType::F32 || (scales == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16));
   }
 
-  const std::map<std::string, CatalogTensor> scales_;
   const Catalog catalog_;
+  Scales scales_;
+  std::vector<const Tensor*> stored_;  // for each of tensors_
 };
 
 class DirectorySide : public Side {
@@ -276,10 +278,11 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
     const auto findings = gguf_container_findings(*source.gguf);
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, source.path()));
   }
+  gguf::SplitSet apart;  // of `made`
   std::unique_ptr<Side> from, made;
   bool head_is_optional = false;
   if (!source.gguf && !converted.gguf) {
-    from = std::make_unique<CatalogSide>(safetensors_catalog(source.safetensors->set));
+    from = std::make_unique<CatalogSide>(source.catalog());
     made = std::make_unique<CatalogSide>(checked.catalog);
     return StrictComparison(*from, *made, "model", false).compare();
   }
@@ -292,16 +295,16 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   }
   if (source.gguf) {
     if (made) to_directory::take_fused_apart(*source.gguf);
-    auto side = std::make_unique<CatalogSide>(gguf_catalog(*source.gguf), made.get());
+    auto side = std::make_unique<CatalogSide>(catalog_of(*source.gguf), made.get());
     if (!converted.gguf) {
       MU_ASSIGN(head_is_optional, is_tied(side->catalog()));
     }
     from = std::move(side);
   }
   if (converted.gguf) {
-    gguf::SplitSet set = *converted.gguf;
-    const bool was_fused = !source.gguf && to_directory::take_fused_apart(set);
-    made = std::make_unique<CatalogSide>(was_fused ? gguf_catalog(set) : checked.catalog, from.get());
+    if (!source.gguf) apart = *converted.gguf;
+    const bool was_fused = !source.gguf && to_directory::take_fused_apart(apart);
+    made = std::make_unique<CatalogSide>(was_fused ? catalog_of(apart) : checked.catalog, from.get());
   }
   return StrictComparison(*from, *made, converted.gguf ? "file" : "directory", head_is_optional).compare();
 }

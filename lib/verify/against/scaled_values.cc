@@ -12,42 +12,37 @@ namespace {
 constexpr std::string_view scale_suffix = ".scale";
 constexpr std::string_view weight_suffix = ".weight";
 
-u64 factors_of(const CatalogTensor& scale) {
+u64 factors_of(const Tensor& scale) {
   return std::max<u64>(scale.bytes / sizeof(float), 1);
 }
 
 }  // namespace
 
-std::map<std::string, CatalogTensor> take_scales(Catalog& catalog,
-                                                 const std::function<bool(std::string_view name)>& is_own) {
-  std::map<std::string, CatalogTensor> scales;
-  for (const CatalogTensor& tensor : catalog.tensors) {
-    if (!tensor.name.ends_with(scale_suffix) || tensor.type != TensorType::F32 || is_own(tensor.name)) continue;
-    std::string weight = tensor.name.substr(0, tensor.name.size() - scale_suffix.size());
+Scales find_scales(const Catalog& catalog, const std::function<bool(std::string_view name)>& is_own) {
+  Scales scales;
+  for (const Tensor& tensor : catalog.tensors) {
+    if (!tensor.name.ends_with(scale_suffix) || tensor.type != TensorType::F32 || !tensor.is_readable()) continue;
+    if (is_own(tensor.name)) continue;
+    std::string weight(tensor.name.substr(0, tensor.name.size() - scale_suffix.size()));
     weight += weight_suffix;
-    const CatalogTensor* found = catalog.find(weight);
+    const Tensor* found = catalog.find(weight);
     const u64 factors = factors_of(tensor);
     if (found == nullptr || (factors != 1 && (found->ne.size() != 3 || found->ne[2] != factors))) continue;
-    scales.emplace(std::move(weight), tensor);
+    scales.emplace(std::move(weight), &tensor);
   }
-  std::erase_if(catalog.tensors, [&](const CatalogTensor& tensor) {
-    return std::ranges::any_of(scales, [&](const auto& scale) { return scale.second.name == tensor.name; });
-  });
   return scales;
 }
 
-ScaledValues::ScaledValues(const Catalog& catalog, const CatalogTensor& weight, const CatalogTensor& scale)
-    : TensorValues(plain_form(TensorType::F32), values_of(catalog, weight).elements(),
-                   values_of(catalog, weight).unit()),
+ScaledValues::ScaledValues(const Catalog& catalog, const Tensor& weight, const Tensor& scale)
+    : TensorValues(plain_form(TensorType::F32), catalog.values_of(weight).elements(), catalog.values_of(weight).unit()),
       catalog_(catalog),
       scale_(scale),
-      values_(values_of(catalog, weight)),
+      values_(catalog.values_of(weight)),
       of_factor_(std::max<u64>(elements() / factors_of(scale), 1)) {}
 
 Status ScaledValues::read(u64 first, u64 count, StoredRows& out) const {
   std::vector<std::byte> factors(static_cast<std::size_t>(factors_of(scale_) * sizeof(float)));
-  const StoredPlane plane = plane_of(catalog_, scale_);
-  MU_TRY(plane.file->read_exact(plane.offset, factors));
+  MU_TRY(catalog_.read(scale_, 0, factors));
   StoredRows stored;
   MU_TRY(values_.read(first, count, stored));
   std::vector<float> values(static_cast<std::size_t>(count * unit()));

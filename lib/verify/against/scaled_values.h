@@ -5,26 +5,26 @@
 #include <map>
 #include <string>
 
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 
-/// Moves each tensor "X.scale" that has an "X.weight" out of the catalog and returns it under the name of the weight.
-/// Tensors for which `is_own` is true belong to the model itself and stay.
-std::map<std::string, CatalogTensor> take_scales(Catalog& catalog,
-                                                 const std::function<bool(std::string_view name)>& is_own);
+/// Returns each tensor "X.scale" that has an "X.weight", under the name of the weight, except those for which `is_own`
+/// is true: they belong to the model itself.
+using Scales = std::map<std::string, const Tensor*, std::less<>>;
+Scales find_scales(const Catalog& catalog, const std::function<bool(std::string_view name)>& is_own);
 
 /// The weight multiplied by its factor, or by the factor of each expert (last dimension). The catalog must outlive it.
 class ScaledValues : public TensorValues {
  public:
-  ScaledValues(const Catalog& catalog, const CatalogTensor& weight, const CatalogTensor& scale);
+  ScaledValues(const Catalog& catalog, const Tensor& weight, const Tensor& scale);
 
   Status read(u64 first, u64 count, StoredRows& out) const override;
   void decode(const StoredRows& rows, std::span<float> out) const override;
 
  private:
   const Catalog& catalog_;
-  const CatalogTensor& scale_;
+  const Tensor& scale_;
   MatrixValues values_;
   u64 of_factor_;  // elements that share a factor
 };

@@ -4,8 +4,7 @@
 
 #include "base/path.h"
 #include "hf/model_card_from_keys.h"
-#include "listing/gguf_listing.h"
-#include "listing/safetensors_listing.h"
+#include "listing/listing.h"
 #include "tokenizer/read/chat_template.h"
 
 namespace modelutils {
@@ -26,8 +25,7 @@ std::string name_of_path(std::string_view path) {
 }  // namespace
 
 IdentitySource::IdentitySource(const Model& model) : model_(model) {
-  if (model.gguf) listing_ = gguf_listing(*model.gguf, model.path());
-  if (model.safetensors) listing_ = safetensors_listing(*model.safetensors);
+  if (model.gguf || model.safetensors) listing_ = listing_of(model);
 }
 
 std::string IdentitySource::folder() const {

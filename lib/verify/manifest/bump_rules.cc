@@ -62,16 +62,14 @@ void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedMo
   compare_header(document.header, manifest, checked.findings);
   compare_codes(document, manifest, checked.findings);
   if (!checked.catalog.tensors.empty()) return;
-  checked.catalog.format = format_info(Format::bump).name;
+  checked.catalog.format = Format::bump;
   checked.catalog.files = {{model.path(), base_name_of(model.path()), model.bump->file}};
   for (std::size_t i = 0; i < manifest.entries.size(); ++i) {
     const ManifestEntry entry = manifest.entries[i];
     if (!entry.offset || !entry.bytes || !fits(*entry.offset, *entry.bytes, document.file_size)) continue;
-    CatalogTensor tensor;
-    tensor.name = entry.tensor;
+    Tensor& tensor = checked.catalog.add(std::string(entry.tensor), {});
     tensor.offset = *entry.offset;
     tensor.bytes = *entry.bytes;
-    checked.catalog.tensors.push_back(std::move(tensor));
   }
 }
 

@@ -87,8 +87,10 @@ class ManifestCheck::Plan {
  public:
   explicit Plan(const Catalog& catalog) : catalog_(catalog), tensors_(catalog.files.size()), in_file_(tensors_.size()) {
     for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-      tensors_[catalog.tensors[i].file][catalog.tensors[i].name].push_back(i);
-      in_file_[catalog.tensors[i].file].push_back(i);
+      const Tensor& tensor = catalog.tensors[i];
+      if (!tensor.is_readable()) continue;
+      tensors_[tensor.file][tensor.name].push_back(i);
+      in_file_[tensor.file].push_back(i);
     }
   }
 
@@ -109,7 +111,7 @@ class ManifestCheck::Plan {
     if (is_new) {
       HashJob& job = jobs_.emplace_back(HashJob{entry.algorithm, {}});
       if (entry.is_git_blob) job.prefix = git_blob_prefix(catalog_.files[file].source->size().value_or(0));
-      const auto add = [&](const CatalogTensor& piece) { job.ranges.push_back({file, piece.offset, piece.bytes}); };
+      const auto add = [&](const Tensor& piece) { job.ranges.push_back({file, piece.offset, piece.bytes}); };
       switch (entry.subject) {
         case Subject::tensor: add(catalog_.tensors[tensor]); break;
         case Subject::file: job.ranges.push_back({file, 0, catalog_.files[file].source->size().value_or(0)}); break;
@@ -203,8 +205,8 @@ class ManifestCheck::Comparison {
                  file_of_set(catalog_, i));
     }
     for (std::size_t i = 0; i < catalog_.tensors.size(); ++i) {
-      const CatalogTensor& tensor = catalog_.tensors[i];
-      if (mentioned_[i] || !has_tensor_entries_[tensor.file]) continue;
+      const Tensor& tensor = catalog_.tensors[i];
+      if (mentioned_[i] || !tensor.is_readable() || !has_tensor_entries_[tensor.file]) continue;
       log_.error(Scope::data, "manifest-new", "is not in the manifest", at_tensor(tensor.name), tensor.offset,
                  file_of_set(catalog_, tensor.file));
     }
@@ -237,7 +239,7 @@ class ManifestCheck::Comparison {
       return std::nullopt;
     }
     mentioned_[*index] = true;
-    const CatalogTensor& tensor = catalog_.tensors[*index];
+    const Tensor& tensor = catalog_.tensors[*index];
     if (!has_size(entry, file, tensor.bytes, tensor.offset)) return std::nullopt;
     if (entry.offset && *entry.offset != tensor.offset) {
       differs(entry, file, tensor.offset,

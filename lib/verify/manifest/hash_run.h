@@ -7,7 +7,7 @@
 
 #include "io/hash.h"
 #include "io/progress.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 
 namespace modelutils {
 

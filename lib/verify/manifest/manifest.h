@@ -14,7 +14,7 @@
 #include "base/finding_log.h"
 #include "io/hash.h"
 #include "io/progress.h"
-#include "model/tensor_catalog.h"
+#include "model/catalog.h"
 #include "verify/manifest/entries.h"
 
 namespace modelutils {

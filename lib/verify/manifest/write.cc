@@ -14,7 +14,7 @@ namespace {
 // A manifest line to write: for a tensor or a whole file.
 struct Line {
   std::size_t file;
-  const CatalogTensor* tensor;  // nullptr for the file
+  const Tensor* tensor;  // nullptr for the file
   u64 bytes;
 };
 
@@ -22,7 +22,9 @@ struct Line {
 std::vector<Line> plan_lines(const Catalog& catalog, bool whole_file) {
   std::vector<Line> lines;
   lines.reserve(catalog.tensors.size() + catalog.files.size());
-  for (const CatalogTensor& tensor : catalog.tensors) lines.push_back({tensor.file, &tensor, tensor.bytes});
+  for (const Tensor& tensor : catalog.tensors) {
+    if (tensor.is_readable()) lines.push_back({tensor.file, &tensor, tensor.bytes});
+  }
   if (whole_file) {
     for (std::size_t i = 0; i < catalog.files.size(); ++i) {
       lines.push_back({i, nullptr, catalog.files[i].source->size().value_or(0)});
@@ -52,7 +54,7 @@ void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const CatalogFile& file = catalog.files[lines[i].file];
     if (!digests[i]) {
-      const CatalogTensor* tensor = lines[i].tensor;
+      const Tensor* tensor = lines[i].tensor;
       log.add(read_failure(catalog, lines[i].file, tensor != nullptr ? at_tensor(tensor->name) : std::string(),
                            digests[i].error()));
       continue;

@@ -1,9 +1,10 @@
-#include "listing/gguf_listing.h"
+#include "listing/listing.h"
 
 #include <gtest/gtest.h>
 
 #include "gguf/file_type.h"
 #include "listing/gguf_summary.h"
+#include "listing/tensor_statistics.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
 
@@ -68,13 +69,13 @@ TEST(FileType, Names) {
 // By hand: a Q8_0 block is 34 bytes for 32 elements; data begins at a multiple of 32, and so does every tensor.
 TEST(GgufListing, TensorsAreWhereTheFileHasThem) {
   const test::TempDir folder;
-  const auto set = open(folder, GgufBuilder()
-                                    .key_string("general.architecture", "llama")
-                                    .tensor({.name = "q", .ne = {32, 2}, .type = 8, .data = std::string(68, '\0')})
-                                    .f32_tensor("blk.0.f", {4})
-                                    .tensor({.name = "odd", .ne = {4}, .type = 137}));
-  const auto adapter = gguf_listing(set, "as given");  // what it lists looks at it
-  const Listing listing = adapter->list({});
+  const Model model(open(folder, GgufBuilder()
+                                     .key_string("general.architecture", "llama")
+                                     .tensor({.name = "q", .ne = {32, 2}, .type = 8, .data = std::string(68, '\0')})
+                                     .f32_tensor("blk.0.f", {4})
+                                     .tensor({.name = "odd", .ne = {4}, .type = 137})),
+                    "as given");
+  const Listing listing = listing_of(model)->list({});
   EXPECT_EQ(listing.path, "as given");
   EXPECT_EQ(listing.kind, "GGUF v3");
   ASSERT_EQ(listing.tensors.size(), 3U);
@@ -83,25 +84,26 @@ TEST(GgufListing, TensorsAreWhereTheFileHasThem) {
   const ListedTensor& odd = listing.tensors[2];
   EXPECT_EQ(q.type_name, "Q8_0");
   EXPECT_EQ(q.parameters, 64U);
-  EXPECT_EQ(q.bytes, 68U);
-  EXPECT_EQ(q.data_offset, listing.files[0].data_offset);
-  EXPECT_EQ(f.data_offset, *q.data_offset + 96);
+  EXPECT_EQ(q.bytes(), 68U);
+  EXPECT_EQ(q.data_offset(), listing.files[0].data_offset);
+  EXPECT_EQ(f.data_offset(), *q.data_offset() + 96);
   EXPECT_EQ(f.index, 1U);
-  EXPECT_EQ(f.problem, "");
+  EXPECT_TRUE(f.stored->is_readable());
   EXPECT_EQ(odd.type_name, "137");
-  EXPECT_FALSE(odd.type);
-  EXPECT_FALSE(odd.bytes);
-  EXPECT_EQ(odd.problem, "the tensor's type or size is not known");
+  EXPECT_FALSE(odd.type());
+  EXPECT_FALSE(odd.bytes());
+  EXPECT_EQ(problem_text(odd.stored->unreadable), "the tensor's type or size is not known");
 }
 
 TEST(GgufListing, GlobsSelectAndCountsStay) {
   const test::TempDir folder;
-  const auto set = open(folder, GgufBuilder()
-                                    .key_string("general.architecture", "llama")
-                                    .key_u32("llama.block_count", 1)
-                                    .f32_tensor("a", {4})
-                                    .f32_tensor("b", {4}));
-  const auto source = gguf_listing(set, "m.gguf");
+  const Model model(open(folder, GgufBuilder()
+                                     .key_string("general.architecture", "llama")
+                                     .key_u32("llama.block_count", 1)
+                                     .f32_tensor("a", {4})
+                                     .f32_tensor("b", {4})),
+                    "m.gguf");
+  const auto source = listing_of(model);
   const Listing some = source->list({.key_globs = {"*.block_count"}, .tensor_globs = {"b", "c"}});
   ASSERT_EQ(some.keys.size(), 1U);
   EXPECT_EQ(some.keys[0].index, 4U);  // after the three fields of the header and general.architecture
@@ -123,20 +125,25 @@ TEST(GgufListing, GlobsSelectAndCountsStay) {
 
 TEST(GgufListing, ValuesOfWhatIsThere) {
   const test::TempDir folder;
-  const auto set =
-      open(folder, GgufBuilder().key_u8("k", 7).f32_tensor("f", {4}).tensor({.name = "odd", .ne = {4}, .type = 137}));
-  const auto source = gguf_listing(set, "m.gguf");
+  const Model model(
+      open(folder, GgufBuilder().key_u8("k", 7).f32_tensor("f", {4}).tensor({.name = "odd", .ne = {4}, .type = 137})),
+      "m.gguf");
+  const auto source = listing_of(model);
   EXPECT_EQ(std::get<u64>(source->find_value("k").value()), 7U);
   EXPECT_EQ(std::get<u64>(source->find_value("GGUF.version").value()), 3U);
   EXPECT_FALSE(source->find_value("K"));
-  EXPECT_EQ(source->values_of("f").value().elements, 4U);
-  EXPECT_EQ(source->values_of("odd").value().problem, "the tensor's type or size is not known");
-  EXPECT_FALSE(source->values_of("g"));
-  const std::vector<ValueSource> all = source->values_of(source->list({}));
-  ASSERT_EQ(all.size(), 2U);
-  EXPECT_EQ(all[0].problem, "");
-  EXPECT_EQ(all[1].name, "odd");
-  EXPECT_NE(all[1].problem, "");
+  ASSERT_NE(source->find_tensor("f"), nullptr);
+  EXPECT_EQ(model.elements_of(*source->find_tensor("f")), 4U);
+  ASSERT_NE(source->find_tensor("odd"), nullptr);
+  EXPECT_FALSE(source->find_tensor("odd")->is_readable());
+  EXPECT_EQ(source->find_tensor("g"), nullptr);
+  const auto rows = statistics_of(model, source->list({}).tensors);
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 2U);
+  EXPECT_EQ((*rows)[0].problem, "");
+  EXPECT_EQ((*rows)[1].name, "odd");
+  EXPECT_EQ((*rows)[1].type, "137");
+  EXPECT_NE((*rows)[1].problem, "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "listing/safetensors_listing.h"
+#include "listing/listing.h"
 
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ constexpr std::string_view header = R"({"__metadata__":{"format":"mlx","k":"v"},
                                     R"("a.biases":{"dtype":"BF16","shape":[2,1],"data_offsets":[36,40]},)"
                                     R"("norm.weight":{"dtype":"F32","shape":[3],"data_offsets":[40,52]}})";
 
-SafetensorsModel open(const test::TempDir& folder, std::string_view config) {
+Model open(const test::TempDir& folder, std::string_view config) {
   folder.write("model.safetensors", safetensors_bytes(header, std::string(52, '\0')));
   if (!config.empty()) folder.write("config.json", config);
   auto model = open_safetensors_model(folder.path());
   if (!model) throw std::runtime_error(model.error().message);
-  return std::move(*model);
+  return Model(std::move(*model));
 }
 
 constexpr std::string_view quantized =
@@ -30,8 +30,8 @@ constexpr std::string_view quantized =
 
 TEST(SafetensorsListing, ModulesSayMoreThanStoredTensors) {
   const test::TempDir folder;
-  const SafetensorsModel model = open(folder, quantized);
-  const Listing listing = safetensors_listing(model)->list({});
+  const Model model = open(folder, quantized);
+  const Listing listing = listing_of(model)->list({});
   EXPECT_EQ(listing.kind, "MLX model, quantised");
   EXPECT_EQ(listing.facts.architecture, "llama");
   EXPECT_EQ(listing.facts.head_dim, 8U);
@@ -55,15 +55,15 @@ TEST(SafetensorsListing, ModulesSayMoreThanStoredTensors) {
   EXPECT_EQ(listing.tensors[0].parameters, 64U);
   EXPECT_TRUE(listing.tensors[1].is_part);
   EXPECT_EQ(listing.tensors[1].parameters, 0U);
-  EXPECT_EQ(listing.tensors[3].offset, 40U);
-  EXPECT_EQ(listing.tensors[3].end, 52U);
-  EXPECT_EQ(listing.tensors[3].data_offset, 8 + header.size() + 40);
+  EXPECT_EQ(listing.tensors[3].entry->begin, 40U);
+  EXPECT_EQ(listing.tensors[3].entry->end, 52U);
+  EXPECT_EQ(listing.tensors[3].data_offset(), 8 + header.size() + 40);
 }
 
 TEST(SafetensorsListing, WithoutConfigPackedWeightsCountAsStored) {
   const test::TempDir folder;
-  const SafetensorsModel model = open(folder, "");
-  const Listing listing = safetensors_listing(model)->list({});
+  const Model model = open(folder, "");
+  const Listing listing = listing_of(model)->list({});
   EXPECT_EQ(listing.kind, "directory of safetensors files");
   EXPECT_TRUE(listing.counts_packed_as_stored);
   EXPECT_FALSE(listing.facts.bits_per_weight);
@@ -72,8 +72,8 @@ TEST(SafetensorsListing, WithoutConfigPackedWeightsCountAsStored) {
 
 TEST(SafetensorsListing, GlobsSelectAndCountsStay) {
   const test::TempDir folder;
-  const SafetensorsModel model = open(folder, quantized);
-  const auto source = safetensors_listing(model);
+  const Model model = open(folder, quantized);
+  const auto source = listing_of(model);
   const Listing some = source->list({.key_globs = {"k"}, .tensor_globs = {"norm*"}});
   ASSERT_EQ(some.keys.size(), 1U);
   EXPECT_EQ(some.key_count, 2U);
@@ -97,14 +97,17 @@ TEST(SafetensorsListing, GlobsSelectAndCountsStay) {
 
 TEST(SafetensorsListing, ValuesOfWhatIsThere) {
   const test::TempDir folder;
-  const SafetensorsModel model = open(folder, quantized);
-  const auto source = safetensors_listing(model);
+  const Model model = open(folder, quantized);
+  const auto source = listing_of(model);
   EXPECT_EQ(std::get<std::string_view>(source->find_value("k").value()), "v");
   EXPECT_EQ(std::get<std::string_view>(source->find_value("hidden_size").value()), "32");
   EXPECT_FALSE(source->find_value("other"));
-  EXPECT_EQ(source->values_of("a.weight").value().shape, (std::vector<u64>{2, 32}));
-  EXPECT_FALSE(source->values_of("b"));
-  EXPECT_EQ(source->values_of(source->list({})).size(), 4U);
+  const Tensor* codes = source->find_tensor("a.weight");
+  ASSERT_NE(codes, nullptr);
+  EXPECT_EQ(model.in_file_order(model.ne_of(*codes)), (std::vector<u64>{2, 32}));
+  EXPECT_EQ(model.in_file_order(codes->ne), (std::vector<u64>{2, 4}));
+  EXPECT_EQ(model.type_text(*codes), "affine 4-bit, group 32");
+  EXPECT_EQ(source->find_tensor("b"), nullptr);
 }
 
 }  // namespace

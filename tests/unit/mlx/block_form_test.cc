@@ -14,7 +14,7 @@
 #include "json/reader.h"
 #include "mlx/block_codes.h"
 #include "mlx/dequantize.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "support/temp_dir.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
@@ -251,9 +251,9 @@ TEST(BlockForm, GivesTheWordsScalesAndBiasesOfTheCorpus) {
     };
     const auto set = gguf::open_set(folder + text("file"));
     ASSERT_TRUE(set) << name;
-    const Catalog catalog = gguf_catalog(*set);
+    const Catalog catalog = catalog_of(*set);
     ASSERT_EQ(catalog.tensors.size(), 1u);
-    const CatalogTensor& tensor = catalog.tensors.front();
+    const Tensor& tensor = catalog.tensors.front();
     const std::optional<Params> params = exact_params(*tensor.type);
     const bool has_form = !text("weight_sha256").empty();
     EXPECT_EQ(params.has_value(), has_form) << name;

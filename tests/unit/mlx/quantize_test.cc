@@ -15,7 +15,7 @@
 #include "gguf/split_set.h"
 #include "json/reader.h"
 #include "mlx/dequantize.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::mlx {
@@ -271,9 +271,9 @@ TEST(Quantize, HasTheErrorsOfTheCorpus) {
     const json::Element entry = *json::member((*index)->root, name);
     const auto set = gguf::open_set(folder + std::string(*json::string_member(entry, "file")));
     ASSERT_TRUE(set) << name;
-    const Catalog catalog = gguf_catalog(*set);
+    const Catalog catalog = catalog_of(*set);
     std::vector<float> values(6 * 512);
-    ASSERT_TRUE(values_of(catalog, catalog.tensors.front()).read_values(0, values));
+    ASSERT_TRUE(catalog.values_of(catalog.tensors.front()).read_values(0, values));
     const double searched = *json::number_member(entry, "rel_rms_searched_fit");
     EXPECT_LE(relative_rms(values, carried(values, true)), searched * 1.01) << name;
     const double usual = *json::number_member(entry, "rel_rms_mx_quantize");

@@ -6,16 +6,16 @@
 
 #include "io/hash.h"
 #include "json/reader.h"
-#include "model/model_view.h"
+#include "model/model.h"
 #include "support/temp_dir.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
 namespace {
 
-std::string hash_of_values(const ModelView& view, const ViewTensor& tensor) {
-  std::vector<float> values(tensor.elements);
-  const Status read = view.read_values(tensor, 0, values);
+std::string hash_of_values(const Model& model, const Tensor& tensor) {
+  std::vector<float> values(model.elements_of(tensor));
+  const Status read = model.values_of(tensor).read_values(0, values);
   EXPECT_TRUE(read) << read.error().message;
   for (float& value : values) value += 0.0f;  // -0 becomes +0
   Hasher hasher(HashAlgorithm::sha256);
@@ -26,35 +26,37 @@ std::string hash_of_values(const ModelView& view, const ViewTensor& tensor) {
 // Compares one model with its entry in expected.json; gives the number of tensors.
 std::size_t check_model(const std::string& path, json::Element expected) {
   SCOPED_TRACE(path);
-  const Result<ModelView> view = open_view(path);
-  EXPECT_TRUE(view) << view.error().message;
-  if (!view) return 0;
-  EXPECT_EQ(view->format(), "mlx");
+  const Result<Model> model = open_sound_model(path);
+  EXPECT_TRUE(model) << model.error().message;
+  if (!model) return 0;
+  EXPECT_EQ(model->format, Format::mlx);
   std::size_t tensors = 0;
   json::Object object;
   EXPECT_TRUE(expected.get(object));
   for (const auto [name, facts] : object) {
     SCOPED_TRACE(std::string(name));
-    const ViewTensor* tensor = view->find(name);
+    const Tensor* tensor = model->find(name);
     EXPECT_NE(tensor, nullptr);
     if (tensor == nullptr) continue;
     std::vector<u64> shape;
     const auto dims = json::array_member(facts, "shape");
     for (const json::Element dim : *dims) EXPECT_TRUE(dim.get(shape.emplace_back()));
-    EXPECT_EQ(reversed(tensor->ne), shape);
+    EXPECT_EQ(reversed(model->ne_of(*tensor)), shape);
     const std::string_view mode = *json::string_member(facts, "mode");
-    EXPECT_EQ(tensor->form.kind == FormKind::mlx, mode != "none");
-    if (tensor->form.kind == FormKind::mlx) {
-      EXPECT_EQ(mlx::mode_name(tensor->form.params.mode), mode);
-      EXPECT_EQ(tensor->form.params.bits, json::u64_member(facts, "bits"));
-      EXPECT_EQ(tensor->form.params.group_size, json::u64_member(facts, "group_size"));
+    const Weight* weight = model->weight_of(*tensor);
+    EXPECT_EQ(weight != nullptr, mode != "none");
+    if (weight != nullptr) {
+      EXPECT_EQ(weight->form->kind, FormKind::mlx);
+      EXPECT_EQ(mlx::mode_name(weight->form->params.mode), mode);
+      EXPECT_EQ(weight->form->params.bits, json::u64_member(facts, "bits"));
+      EXPECT_EQ(weight->form->params.group_size, json::u64_member(facts, "group_size"));
     }
-    EXPECT_EQ(hash_of_values(*view, *tensor), json::string_member(facts, "sha256_f32"));
+    EXPECT_EQ(hash_of_values(*model, *tensor), json::string_member(facts, "sha256_f32"));
     ++tensors;
   }
   // Nothing but parts of these is in the file besides.
-  for (const ViewTensor& tensor : view->tensors()) {
-    if (tensor.is_part) continue;
+  for (const Tensor& tensor : model->catalog().tensors) {
+    if (model->is_part(tensor)) continue;
     EXPECT_TRUE(json::member(expected, tensor.name)) << tensor.name;
   }
   return tensors;

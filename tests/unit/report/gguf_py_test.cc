@@ -8,7 +8,7 @@
 #include "capture.h"
 #include "gguf/split_set.h"
 #include "json/reader.h"
-#include "listing/gguf_listing.h"
+#include "listing/listing.h"
 #include "report/listing_forms.h"
 #include "support/temp_dir.h"
 
@@ -75,12 +75,13 @@ TEST(GgufPy, JsonIsTheSame) {
     const std::string name = entry.path().stem().stem().string() + ".gguf";
     std::string path = test::shared_dir() + "/corpus/gguf-real/" + name;
     if (!std::filesystem::exists(path)) path = test::shared_dir() + "/corpus/bump/" + name;
-    const auto set = gguf::open_set(path);
+    auto set = gguf::open_set(path);
     ASSERT_TRUE(set) << path;
+    const Model model(std::move(*set), path);
     ListingOptions options;
     options.arrays = true;
     const std::string ours = test::capture(
-        [&](TextOutput& out) { ASSERT_TRUE(write_listing_json(out, gguf_listing(*set, path)->list({}), options)); });
+        [&](TextOutput& out) { ASSERT_TRUE(write_listing_json(out, listing_of(model)->list({}), options)); });
     const auto our_document = json::parse(ours, "ours");
     const auto their_document = json::parse(text, "theirs");
     ASSERT_TRUE(our_document);

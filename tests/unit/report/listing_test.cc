@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "capture.h"
 #include "json/reader.h"
-#include "listing/gguf_listing.h"
+#include "listing/listing.h"
 #include "report/dump.h"
 #include "report/listing_forms.h"
 #include "support/gguf_builder.h"
@@ -22,19 +22,18 @@ namespace {
 
 using test::GgufBuilder;
 
-gguf::SplitSet open(const test::TempDir& folder, const GgufBuilder& builder, std::string_view name = "m.gguf") {
+Model open(const test::TempDir& folder, const GgufBuilder& builder, std::string_view name = "m.gguf") {
   auto set = gguf::open_set(folder.write(name, builder.build()));
   if (!set) throw std::runtime_error(set.error().message);
-  return std::move(*set);
+  return Model(std::move(*set), "m.gguf");
 }
 
-std::string dump(const gguf::SplitSet& set, const DumpRequest& request) {
-  return test::capture(
-      [&](TextOutput& out) { (void)dump_model(out, *gguf_listing(set, "m.gguf"), "m.gguf", request); });
+std::string dump(const Model& model, const DumpRequest& request) {
+  return test::capture([&](TextOutput& out) { (void)dump_model(out, *listing_of(model), "m.gguf", request); });
 }
 
-std::string dump(const gguf::SplitSet& set, ListingWriter write, const ListingOptions& options = {}) {
-  const Listing listing = gguf_listing(set, "m.gguf")->list({});
+std::string dump(const Model& model, ListingWriter write, const ListingOptions& options = {}) {
+  const Listing listing = listing_of(model)->list({});
   return test::capture([&](TextOutput& out) { (void)write(out, listing, options); });
 }
 
@@ -73,7 +72,7 @@ TEST(Listing, ReadsEveryByteOfAnArrayOnce) {
   auto set = open(folder,
                   builder.key_bools("flat", std::vector<u8>(elements, 1)).key_raw_array("nested", 9, elements, nested));
   u64 bytes = 0;
-  set.files[0].source = std::make_shared<CountingSource>(set.files[0].source, bytes);
+  set.gguf->files[0].source = std::make_shared<CountingSource>(set.gguf->files[0].source, bytes);
   const u64 window = 256 * 1024;
   const auto of_key = [&](const std::string& key, u64 size) {
     bytes = 0;
@@ -265,8 +264,7 @@ TEST(Listing, UnknownKeysAndTensorsAreErrors) {
     DumpRequest request;
     request.*what = std::move(name);
     Status status;
-    (void)test::capture(
-        [&](TextOutput& out) { status = dump_model(out, *gguf_listing(set, "m.gguf"), "m.gguf", request); });
+    (void)test::capture([&](TextOutput& out) { status = dump_model(out, *listing_of(set), "m.gguf", request); });
     return status ? std::string("ok") : status.error().code;
   };
   EXPECT_EQ(code(&DumpRequest::value, "k"), "ok");
@@ -323,8 +321,9 @@ TEST(Listing, EveryFormIsSafeOnHostileFiles) {
   }
   std::size_t shown = 0;
   for (const auto& file : files) {
-    const auto set = gguf::open_set(file);
+    auto set = gguf::open_set(file);
     if (!set) continue;
+    const Model model(std::move(*set), "m.gguf");
     ++shown;
     std::vector<DumpRequest> requests(3);
     requests[1].json = true;
@@ -335,7 +334,7 @@ TEST(Listing, EveryFormIsSafeOnHostileFiles) {
         request.options.arrays = second;
         request.options.width = second ? 70 : 0;
         if (request.statistics) request.json = second;
-        const std::string whole = dump(*set, request);
+        const std::string whole = dump(model, request);
         std::string_view text = whole;
         int parsed = 0;
         const bool is_json = request.json || (request.form != nullptr && request.form->flag == "--jsonl");

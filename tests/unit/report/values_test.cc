@@ -7,24 +7,23 @@
 
 #include "capture.h"
 #include "gguf/parse.h"
-#include "model/gguf_catalog.h"
 #include "model/statistics.h"
 #include "support/gguf_builder.h"
 
 namespace modelutils {
 namespace {
 
-Catalog catalog_of(const test::GgufBuilder& builder) {
+Model model_of(const test::GgufBuilder& builder) {
   gguf::SplitSet set;
   auto source = builder.source();
   auto document = gguf::parse(*source);
   set.files.push_back({"m.gguf", source, std::move(*document)});
-  return gguf_catalog(set);
+  return Model(std::move(set), "m.gguf");
 }
 
-std::string values(const Catalog& catalog, std::string_view name, ValuesOptions options = {}) {
+std::string values(const Model& model, std::string_view name, ValuesOptions options = {}) {
   return test::capture([&](TextOutput& out) {
-    const Status status = write_values(out, value_source(catalog, *catalog.find(name)), options);
+    const Status status = write_values(out, model, *model.catalog().find(name), options);
     if (!status) out << status.error().code;
   });
 }
@@ -35,28 +34,27 @@ std::string bytes_of(const std::vector<T>& numbers) {
 }
 
 TEST(Values, IntegersAndDoublesKeepEveryDigit) {
-  const Catalog catalog =
-      catalog_of(test::GgufBuilder()
-                     .tensor({.name = "i64",
-                              .ne = {2},
-                              .type = 27,
-                              .data = bytes_of<i64>({std::numeric_limits<i64>::min(), 9007199254740993})})
-                     .tensor({.name = "f64", .ne = {1}, .type = 28, .data = bytes_of<double>({0.1})})
-                     .tensor({.name = "i8", .ne = {2}, .type = 24, .data = bytes_of<i8>({-1, 127})}));
-  EXPECT_EQ(values(catalog, "i64"), "-9223372036854775808\n9007199254740993\n");
-  EXPECT_EQ(values(catalog, "f64"), "0.1\n");
-  EXPECT_EQ(values(catalog, "i8", {.count = 1}), "-1\n");
-  EXPECT_EQ(values(catalog, "i8", {.count = {}, .json = true}),
+  const Model model = model_of(test::GgufBuilder()
+                                   .tensor({.name = "i64",
+                                            .ne = {2},
+                                            .type = 27,
+                                            .data = bytes_of<i64>({std::numeric_limits<i64>::min(), 9007199254740993})})
+                                   .tensor({.name = "f64", .ne = {1}, .type = 28, .data = bytes_of<double>({0.1})})
+                                   .tensor({.name = "i8", .ne = {2}, .type = 24, .data = bytes_of<i8>({-1, 127})}));
+  EXPECT_EQ(values(model, "i64"), "-9223372036854775808\n9007199254740993\n");
+  EXPECT_EQ(values(model, "f64"), "0.1\n");
+  EXPECT_EQ(values(model, "i8", {.count = 1}), "-1\n");
+  EXPECT_EQ(values(model, "i8", {.count = {}, .json = true}),
             "{\"schema\":\"values/1\",\"name\":\"i8\",\"type\":\"I8\",\"shape\":[2],\"values\":[-1,127]}\n");
 }
 
 TEST(Values, BigEndianDataIsNotDecoded) {
-  const Catalog catalog = catalog_of(test::GgufBuilder()
-                                         .big_endian()
-                                         .tensor({.name = "i", .ne = {1}, .type = 26, .data = std::string(4, '\1')})
-                                         .f32_tensor("f", {2}));
-  EXPECT_EQ(values(catalog, "i"), "tensor-no-decoder");
-  EXPECT_EQ(values(catalog, "f"), "tensor-no-decoder");
+  const Model model = model_of(test::GgufBuilder()
+                                   .big_endian()
+                                   .tensor({.name = "i", .ne = {1}, .type = 26, .data = std::string(4, '\1')})
+                                   .f32_tensor("f", {2}));
+  EXPECT_EQ(values(model, "i"), "tensor-no-decoder");
+  EXPECT_EQ(values(model, "f"), "tensor-no-decoder");
 }
 
 // Blocks of 32: any range of elements, also one that begins and ends inside blocks.
@@ -67,19 +65,19 @@ TEST(Values, AnyRangeOfABlockType) {
     data += std::string("\x00\x3c", 2);  // scale 1
     for (int i = 0; i < 32; ++i) data += static_cast<char>((block + static_cast<u64>(i)) % 100);
   }
-  const Catalog catalog =
-      catalog_of(test::GgufBuilder().tensor({.name = "q", .ne = {32, count / 32}, .type = 8, .data = data}));
+  const Model model =
+      model_of(test::GgufBuilder().tensor({.name = "q", .ne = {32, count / 32}, .type = 8, .data = data}));
   std::vector<float> all(count);
-  ASSERT_TRUE(values_of(catalog, catalog.tensors[0]).read_values(0, all));
+  ASSERT_TRUE(model.catalog().values_of(model.catalog().tensors[0]).read_values(0, all));
   for (const auto& [first, size] : std::vector<std::pair<u64, u64>>{
            {0, 1}, {31, 2}, {5, 3}, {100, 20'000}, {count - 1, 1}, {16'383, 2}, {count, 0}, {1, count - 1}}) {
     std::vector<float> part(size);
-    ASSERT_TRUE(values_of(catalog, catalog.tensors[0]).read_values(first, part)) << first;
+    ASSERT_TRUE(model.catalog().values_of(model.catalog().tensors[0]).read_values(first, part)) << first;
     EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(first))) << first;
   }
   std::vector<float> beyond(2);
-  EXPECT_FALSE(values_of(catalog, catalog.tensors[0]).read_values(count - 1, beyond));
-  EXPECT_FALSE(values_of(catalog, catalog.tensors[0]).read_values(~u64{0}, beyond));
+  EXPECT_FALSE(model.catalog().values_of(model.catalog().tensors[0]).read_values(count - 1, beyond));
+  EXPECT_FALSE(model.catalog().values_of(model.catalog().tensors[0]).read_values(~u64{0}, beyond));
 }
 
 TEST(Statistics, AreThoseOfTheWholeHoweverItIsCut) {
@@ -125,11 +123,10 @@ TEST(Statistics, DoNotDependOnTheNumberOfThreads) {
   test::GgufBuilder builder;
   for (int i = 0; i < 20; ++i) builder.f32_tensor("t" + std::to_string(i), {1000});
   builder.tensor({.name = "none", .ne = {32}, .type = 9, .data = std::string(36, '\0')});  // Q8_1 has no decoder
-  const Catalog catalog = catalog_of(builder);
-  std::vector<ValueSource> sources;
-  for (const CatalogTensor& tensor : catalog.tensors) sources.push_back(value_source(catalog, tensor));
+  const Model model = model_of(builder);
+  const Listing listing = listing_of(model)->list({});
   const auto text = [&](unsigned threads, bool json) {
-    const auto rows = statistics_of(sources, threads);
+    const auto rows = statistics_of(model, listing.tensors, threads);
     EXPECT_TRUE(rows);
     return test::capture([&](TextOutput& out) { write_statistics(out, *rows, {json, {}}); });
   };

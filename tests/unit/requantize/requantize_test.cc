@@ -9,7 +9,7 @@
 #include "gguf/split_set.h"
 #include "gguf/write.h"
 #include "io/random_access_file.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "quantize/importance.h"
 #include "requantize/quantize_model.h"
 #include "requantize/recipe.h"

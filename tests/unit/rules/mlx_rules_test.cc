@@ -41,7 +41,7 @@ class MlxRules : public ::testing::Test {
     EXPECT_EQ(model->format, Format::mlx);
     const auto checked = check_model_directory(*model);
     std::vector<std::string> list;
-    EXPECT_EQ(checked->catalog.format, "mlx");
+    EXPECT_EQ(checked->catalog.format, Format::mlx);
     for (const Finding& finding : checked->findings.findings()) {
       if (finding.severity >= least) list.push_back(finding.code);
     }
@@ -127,7 +127,7 @@ TEST_F(MlxRules, DataThatOverflowsIsFound) {
   EXPECT_EQ(codes(), Codes{});
   const auto checked = check_model_directory(*test::opened(file(".")));
   ASSERT_TRUE(checked);
-  const CatalogTensor* scales = checked->catalog.find("model.layers.0.self_attn.q_proj.scales");
+  const Tensor* scales = checked->catalog.find("model.layers.0.self_attn.q_proj.scales");
   ASSERT_NE(scales, nullptr);
   std::string bytes = test::read_file(file("model.safetensors"));
   bytes.replace(scales->offset, 2, "\x7f\x7f");  // as bf16 close to the largest float32

@@ -7,8 +7,7 @@
 #include <limits>
 
 #include "io/random_access_file.h"
-#include "model/gguf_catalog.h"
-#include "model/safetensors_catalog.h"
+#include "model/catalog.h"
 #include "rules/formats.h"
 #include "support/gguf_builder.h"
 #include "support/hf_directory.h"
@@ -130,7 +129,7 @@ TEST_F(NormMeans, AGgufHasOneAdded) {
     const auto opened = test::opened(path);
     EXPECT_TRUE(opened);
     FindingLog log;
-    check_norm_means(*opened, gguf_catalog(*opened->gguf), log);
+    check_norm_means(*opened, catalog_of(*opened->gguf), log);
     return text(log);
   };
   EXPECT_EQ(codes_at("qwen3next", 1), "");

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "json/reader.h"
-#include "model/safetensors_catalog.h"
+#include "model/catalog.h"
 #include "safetensors/parse.h"
 #include "support/opened_model.h"
 #include "support/safetensors_builder.h"
@@ -159,19 +159,23 @@ TEST_F(SafetensorsFolderTest, FindingsOfASetNameTheirFiles) {
   EXPECT_EQ(text(findings[1]) + " " + findings[1].file, "error st-size tensor 'c' " + two);
 }
 
-TEST_F(SafetensorsFolderTest, TheCatalogHasWhatCanBeRead) {
+TEST_F(SafetensorsFolderTest, TheCatalogSaysWhatCanBeRead) {
   const auto set = safetensors::open_set(dir.path());
   ASSERT_TRUE(set.has_value());
-  const Catalog catalog = safetensors_catalog(*set);
-  EXPECT_EQ(catalog.format, "safetensors");
+  const Catalog catalog = catalog_of(*set);
+  EXPECT_EQ(catalog.format, Format::safetensors);
   ASSERT_EQ(catalog.files.size(), 2u);
-  ASSERT_EQ(catalog.tensors.size(), 3u);  // without c, whose size is wrong
-  EXPECT_EQ(catalog.tensors[0].ne, (std::vector<u64>{3, 2}));
+  ASSERT_EQ(catalog.tensors.size(), 4u);
+  EXPECT_EQ(catalog.readable(), 3u);
+  EXPECT_TRUE(std::ranges::equal(catalog.tensors[0].ne, std::vector<u64>{3, 2}));
   EXPECT_EQ(catalog.tensors[0].offset, set->files[0].document.data_offset);
   EXPECT_EQ(catalog.tensors[0].bytes, 24u);
   EXPECT_EQ(catalog.tensors[1].type, std::nullopt);
-  EXPECT_EQ(catalog.tensors[2].name, "d");
-  EXPECT_EQ(catalog.tensors[2].file, 1u);
+  EXPECT_EQ(catalog.tensors[2].name, "c");
+  EXPECT_EQ(catalog.tensors[2].unreadable, Unreadable::other_size);
+  EXPECT_EQ(catalog.find("c"), nullptr);
+  EXPECT_EQ(catalog.tensors[3].name, "d");
+  EXPECT_EQ(catalog.tensors[3].file, 1u);
 }
 
 TEST_F(SafetensorsFolderTest, RecognisesFilesIndexesAndFolders) {

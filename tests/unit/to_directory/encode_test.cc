@@ -28,9 +28,10 @@ struct OneMatrix {
 
   OneMatrix(TensorType type, u64 columns, std::vector<std::byte> bytes) : blocks(bytes) {
     const u64 rows = bytes.size() / *row_bytes(type, columns);
-    catalog.format = "gguf";
     catalog.files.push_back({"m.gguf", "m.gguf", std::make_shared<MemoryFile>(std::move(bytes))});
-    catalog.tensors.push_back({"x.weight", type, {columns, rows}, 0, 0, blocks.size()});
+    Tensor& stored = catalog.add("x.weight", {columns, rows});
+    stored.type = type;
+    stored.bytes = blocks.size();
     DirectoryTensor tensor;
     tensor.name = "model.x.weight";
     tensor.ne = {columns, rows};

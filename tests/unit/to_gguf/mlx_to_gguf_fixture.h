@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gguf/split_set.h"
-#include "model/gguf_catalog.h"
+#include "model/catalog.h"
 #include "support/hf_directory.h"
 #include "support/opened_model.h"
 #include "support/temp_dir.h"
@@ -26,12 +26,12 @@ struct Converted {
   Catalog catalog;
 
   std::vector<float> values(const std::string& name) const {
-    const CatalogTensor* tensor = catalog.find(name);
+    const Tensor* tensor = catalog.find(name);
     if (tensor == nullptr) return {};
     u64 count = 1;
     for (u64 dim : tensor->ne) count *= dim;
     std::vector<float> out(count);
-    EXPECT_TRUE(values_of(catalog, *tensor).read_values(0, out)) << name;
+    EXPECT_TRUE(catalog.values_of(*tensor).read_values(0, out)) << name;
     return out;
   }
   const gguf::KeyValue* key(std::string_view name) const { return set.files.front().document.find(name); }
@@ -80,7 +80,7 @@ class MlxToGguf : public ::testing::Test {
       return result;
     }
     result.set = std::move(*set);
-    result.catalog = gguf_catalog(result.set);
+    result.catalog = catalog_of(result.set);
     return result;
   }
 

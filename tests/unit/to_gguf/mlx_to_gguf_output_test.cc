@@ -223,7 +223,7 @@ TEST_F(MlxToGguf, ExactRefusesAndFallbacksAreReported) {
   for (TensorType fallback : {TensorType::BF16, TensorType::Q8_0, TensorType::F16}) {
     options.repack.fallback = fallback;
     const Converted converted = convert(options);
-    const CatalogTensor* tensor = converted.catalog.find("blk.0.attn_q.weight");
+    const Tensor* tensor = converted.catalog.find("blk.0.attn_q.weight");
     ASSERT_NE(tensor, nullptr);
     EXPECT_EQ(tensor->type, fallback);
     const auto row = std::find_if(converted.report.tensors.begin(), converted.report.tensors.end(),

@@ -21,22 +21,24 @@ namespace {
 class Builder {
  public:
   Builder& tensor(std::string name, TensorType type, std::string data) {
-    tensors_.push_back({std::move(name), type, {data.size()}, 0, bytes_.size(), data.size()});
+    Tensor& tensor = catalog_.add(std::move(name), {data.size()});
+    tensor.type = type;
+    tensor.offset = bytes_.size();
+    tensor.bytes = data.size();
     bytes_ += data;
     return *this;
   }
   Catalog build() const {
     const auto bytes = std::as_bytes(std::span(bytes_));
-    Catalog catalog;
+    Catalog catalog = catalog_;
     catalog.files.push_back(
         {"m", "m", std::make_shared<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()))});
-    catalog.tensors = tensors_;
     return catalog;
   }
 
  private:
   std::string bytes_;
-  std::vector<CatalogTensor> tensors_;
+  Catalog catalog_;
 };
 
 template <typename T>

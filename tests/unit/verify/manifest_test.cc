@@ -33,8 +33,11 @@ Catalog catalog_of(const std::vector<File>& files) {
   for (const File& file : files) {
     std::string bytes = "HEAD";
     for (const Item& item : file.tensors) {
-      catalog.tensors.push_back(
-          {item.name, TensorType::I8, {item.data.size()}, catalog.files.size(), bytes.size(), item.data.size()});
+      Tensor& tensor = catalog.add(item.name, {item.data.size()});
+      tensor.type = TensorType::I8;
+      tensor.file = static_cast<u32>(catalog.files.size());
+      tensor.offset = bytes.size();
+      tensor.bytes = item.data.size();
       bytes += item.data;
     }
     const auto view = std::as_bytes(std::span(bytes));

@@ -1,0 +1,130 @@
+// The tensors of a model of any format, as their headers describe them, and the files that hold them. --data, --hash,
+// --values, --stats, comparisons and converters work on these.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/byte_source.h"
+#include "base/error.h"
+#include "forms/tensor_values.h"
+#include "model/format.h"
+#include "tensor/types.h"
+
+namespace modelutils {
+
+namespace bump {
+struct Dimensions;
+struct Entry;
+}  // namespace bump
+namespace bump5 {
+struct Entry;
+struct Header;
+}  // namespace bump5
+namespace gguf {
+struct Document;
+struct SplitSet;
+struct TensorInfo;
+}  // namespace gguf
+namespace quantize {
+class ImportanceMatrix;
+}
+namespace safetensors {
+struct Document;
+struct ShardSet;
+struct Tensor;
+}  // namespace safetensors
+
+/// Why the values of a tensor cannot be read.
+enum class Unreadable : u8 {
+  no,
+  unknown_size,   ///< the type is unknown, or the size overflows
+  outside_file,   ///< the bytes are not all in the file
+  other_size,     ///< their number does not fit type and shape
+  repeated_name,  ///< another tensor of the model has the name (safetensors only)
+};
+/// For people: "the tensor's data is not in the file"; empty for `no`.
+std::string_view problem_text(Unreadable unreadable);
+
+/// A tensor as its header describes it. Views into the document, or into what the catalog keeps.
+struct Tensor {
+  std::string_view name;           ///< raw text of the file
+  std::optional<TensorType> type;  ///< nullopt if the type table lacks it
+  Unreadable unreadable = Unreadable::no;
+  u32 file = 0;             ///< index into Catalog::files
+  std::span<const u64> ne;  ///< as stored, contiguous dimension first in every format
+  u64 offset = 0;           ///< absolute, in its file; `nowhere` if unknown
+  u64 bytes = 0;            ///< without padding; 0 for unknown_size
+  u64 record = 0;           ///< absolute offset of the entry in the header
+
+  /// Of a header that breaks off, or on overflow.
+  static constexpr u64 nowhere = ~u64{0};
+
+  bool is_readable() const { return unreadable == Unreadable::no; }
+};
+
+/// Keeps texts and shapes that no document has. Kept items never move.
+class KeptTexts {
+ public:
+  std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
+  std::span<const u64> keep(std::vector<u64> shape) { return shapes_.emplace_back(std::move(shape)); }
+
+ private:
+  std::deque<std::string> texts_;
+  std::deque<std::vector<u64>> shapes_;
+};
+
+struct CatalogFile {
+  std::string path;
+  std::string base_name;  ///< for manifests, which survive a move
+  std::shared_ptr<ByteSource> source;
+};
+
+/// The documents must outlive the catalog; copies share what it keeps.
+struct Catalog {
+  Format format = Format::gguf;
+  std::vector<CatalogFile> files;
+  std::vector<Tensor> tensors;  ///< every entry, readable or not: by file, then in header order; repeated names last
+  bool big_endian = false;      ///< GGUF v3 big-endian: data is not decoded
+  std::shared_ptr<KeptTexts> kept = std::make_shared<KeptTexts>();
+
+  /// Adds a tensor whose name and shape no document has.
+  Tensor& add(std::string name, std::vector<u64> ne);
+  /// Number of tensors that can be read.
+  std::size_t readable() const;
+  /// The first readable tensor of that name; nullptr if there is none. Linear.
+  const Tensor* find(std::string_view name) const;
+
+  /// Fills `out` from byte `first` of the tensor's data. Errors: reading.
+  Status read(const Tensor& tensor, u64 first, MutableBytes out) const;
+  /// The form of the tensor's elements as stored, without regard to others that belong to it.
+  StoredForm form_of(const Tensor& tensor) const;
+  StoredPlane plane_of(const Tensor& tensor) const;
+  /// The values as stored. A tensor of unknown type has as many elements as bytes. The catalog must outlive them.
+  MatrixValues values_of(const Tensor& tensor) const;
+};
+
+Catalog catalog_of(const gguf::SplitSet& set);
+Catalog catalog_of(const safetensors::ShardSet& set);
+/// Entries of a BUMPWGT file, with the shapes that `dimensions` or `header` give them.
+Catalog catalog_of(std::shared_ptr<ByteSource> source, std::span<const bump::Entry> entries,
+                   const bump::Dimensions& dimensions);
+Catalog catalog_of(std::shared_ptr<ByteSource> source, std::span<const bump5::Entry> entries,
+                   const bump5::Header& header, Format format);
+/// Entries of an importance matrix: tensors of float32 sums.
+Catalog catalog_of(const quantize::ImportanceMatrix& matrix);
+
+/// The values of a readable tensor as stored in `file`, which must outlive them. `path` is for errors.
+MatrixValues stored_values(const Tensor& tensor, const ByteSource& file, std::string_view path, bool big_endian);
+
+/// A tensor of a file alone.
+Tensor tensor_of(const gguf::Document& document, const gguf::TensorInfo& info);
+/// As far as the file alone tells: not `repeated_name`.
+Unreadable readability_of(const safetensors::Document& document, const safetensors::Tensor& tensor);
+
+}  // namespace modelutils

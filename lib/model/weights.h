@@ -1,0 +1,31 @@
+// Weights that several stored tensors make together, with what their values need.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "forms/modules.h"
+#include "model/catalog.h"
+#include "model/safetensors_model.h"
+
+namespace modelutils {
+
+/// A module whose values can be decoded: its form is settled, and its planes are places in Catalog::tensors.
+struct Weight : Module {
+  std::vector<u64> ne;  ///< the logical shape, contiguous dimension first
+};
+
+struct Weights {
+  std::vector<Weight> list;  ///< in the order of their codes
+  std::vector<bool> parts;   ///< by place in Catalog::tensors: scales, biases … of another tensor's weight
+
+  /// The weight whose codes are in that tensor; nullptr if there is none.
+  const Weight* of_codes(std::size_t place) const;
+  bool is_part(std::size_t place) const { return place < parts.size() && parts[place]; }
+};
+
+/// Settles the forms of the model's modules, for which it reads small tensors (the order of rows, zero points). Leaves
+/// out modules that cannot be decoded or read. `catalog` is that of the model's set.
+Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog);
+
+}  // namespace modelutils
