@@ -80,7 +80,7 @@ class DirectoryLook {
   // As GGUF tensors, if the family is known and has a place for every tensor.
   bool add_mapped_tensors() {
     OpenedDirectory& opened = *opened_;
-    Result<std::unique_ptr<HfModel>> model = understand_model(directory());
+    Result<std::unique_ptr<HfModel>> model = understand_model(opened.model);
     Result<TensorMap> map = model ? map_tensors(**model) : tl::make_unexpected(model.error());
     if (!map) {
       unmapped_ = fmt::format("{}{}{}", map.error().where, map.error().where.empty() ? "" : " ", map.error().message);

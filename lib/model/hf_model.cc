@@ -16,19 +16,12 @@
 #include "base/log.h"
 #include "forms/foreign_forms.h"
 #include "hf/tensor_names.h"
-#include "model/catalog.h"
 #include "model/peft_adapter.h"
 #include "tensor/shape.h"
 
 namespace modelutils {
 
 namespace {
-
-StoredTensor stored(const safetensors::ShardSet& shards, safetensors::TensorRef ref) {
-  const safetensors::Tensor& tensor = shards.tensor(ref);
-  return {ref.file, shards.file(ref).document.data_offset + tensor.begin, tensor.bytes(),
-          tensor.type.value_or(TensorType::U8)};
-}
 
 tl::unexpected<Error> module_error(std::string_view name, std::string message) {
   return input_error("convert-module", std::move(message), at_tensor(name));
@@ -63,7 +56,9 @@ class MatrixCollector {
                       "unquantised model",
                       tensor.name, tensor.dtype, method));
     }
-    MU_TRY(settle());
+    if (const std::optional<Error>& broken = model_.model->weights().broken) {
+      return tl::make_unexpected(in_file(*broken, model_.directory));
+    }
     const std::vector<bool> is_part = quantization_parts(model_.opened);
     std::unordered_map<std::size_t, const Module*> by_weight;
     for (const Module& module : model_.opened.modules.list) by_weight.emplace(module.weight(), &module);
@@ -111,18 +106,6 @@ class MatrixCollector {
     model_.prediction_blocks = std::max(model_.prediction_blocks, layer + 1 - std::min(layers, layer));
   }
 
-  Status settle() {
-    SafetensorsModel& opened = model_.opened;
-    const std::vector<mlx::TensorRef> refs = tensor_refs(opened.set);
-    const auto plane = [&](std::size_t i) { return model_.plane(stored(opened.set, opened.set.tensors[i])); };
-    for (Module& module : opened.modules.list) {
-      if (Status settled = settle_foreign_form(refs, opened.foreign, plane, module); !settled) {
-        return tl::make_unexpected(in_file(std::move(settled.error()), model_.directory));
-      }
-    }
-    return {};
-  }
-
   static bool is_plain(std::optional<TensorType> type) {
     return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16;
   }
@@ -144,10 +127,9 @@ class MatrixCollector {
   }
 
   // Has the tensor the bytes that its type and shape ask for? Whoever decodes it relies on that.
-  Status check_place(const std::string& name, safetensors::TensorRef ref) const {
-    const std::string_view problem =
-        problem_text(readability_of(model_.shards.file(ref).document, model_.shards.tensor(ref)));
-    return problem.empty() ? Status{} : Status(module_error(name, "cannot be read: " + std::string(problem)));
+  static Status check_place(const std::string& name, const Tensor& tensor) {
+    if (tensor.is_readable()) return {};
+    return module_error(name, "cannot be read: " + std::string(problem_text(tensor.unreadable)));
   }
 
   // The other planes of a quantised weight.
@@ -156,13 +138,15 @@ class MatrixCollector {
       return module_error(matrix.name, "has scales, but no usable quantisation parameters in config.json");
     }
     if (!module.decodable) return module_error(matrix.name, "has scales or biases that do not fit its weight");
-    matrix.form = *module.form;
-    matrix.shape = module.shape;
+    const Weight* const settled = model_.model->weights().of_codes(module.weight());
+    const Module& known = settled != nullptr ? *settled : module;
+    matrix.form = *known.form;
+    matrix.shape = known.shape;
     for (std::size_t i = 1; i < max_planes; ++i) {
       if (form_info(matrix.form).plane(matrix.form, i, matrix.shape.back()).line_bytes == 0) continue;
       if (module.planes[i] == no_tensor) return module_error(matrix.name, "has scales but no biases");
-      MU_TRY(check_place(matrix.name, model_.shards.tensors[module.planes[i]]));
-      matrix.planes[i] = stored(model_.shards, model_.shards.tensors[module.planes[i]]);
+      matrix.planes[i] = &model_.model->catalog().tensors[module.planes[i]];
+      MU_TRY(check_place(matrix.name, *matrix.planes[i]));
     }
     return {};
   }
@@ -171,8 +155,8 @@ class MatrixCollector {
     const safetensors::Tensor& tensor = model_.shards.tensor(model_.shards.tensors[index]);
     SourceMatrix matrix;
     matrix.name = name;
-    matrix.planes[0] = stored(model_.shards, model_.shards.tensors[index]);
-    MU_TRY(check_place(name, model_.shards.tensors[index]));
+    matrix.planes[0] = &model_.model->catalog().tensors[index];
+    MU_TRY(check_place(name, *matrix.planes[0]));
     if (!tensor.type) return module_error(name, fmt::format("has the unknown dtype '{}'", tensor.dtype));
     if (module != nullptr && module->quantized) {
       MU_TRY(add_planes(*module, matrix));
@@ -236,7 +220,7 @@ Status check_prediction(const HfModel& model, PredictionChoice prediction) {
 
 u64 SourceMatrix::bytes() const {
   u64 total = 0;
-  for (const StoredTensor& plane : planes) total += plane.bytes;
+  for (const Tensor* plane : planes) total += plane->bytes;
   return total;
 }
 
@@ -245,19 +229,21 @@ StoredMatrix HfModel::stored(const SourceMatrix& matrix) const {
   result.form = matrix.form;
   result.elements = matrix.rows * matrix.columns;
   result.columns = matrix.columns;
-  for (std::size_t i = 0; i < max_planes; ++i) result.planes[i] = plane(matrix.planes[i]);
+  for (std::size_t i = 0; i < max_planes; ++i) result.planes[i] = plane(*matrix.planes[i]);
   return result;
 }
 
-HfModel::HfModel(SafetensorsModel model)
-    : opened(std::move(model)),
+HfModel::HfModel(std::shared_ptr<const Model> from)
+    : model(std::move(from)),
+      opened(*model->safetensors),
       config(*opened.config),
       shards(opened.set),
       directory(opened.set.path),
       is_mlx(modelutils::is_mlx(opened)) {}
 
-Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened, PredictionChoice prediction) {
-  if (opened.config_error) return tl::make_unexpected(std::move(*opened.config_error));
+Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> from, PredictionChoice prediction) {
+  const SafetensorsModel& opened = *from->safetensors;
+  if (opened.config_error) return tl::make_unexpected(*opened.config_error);
   if (const auto adapter = peft_adapter(opened.folder)) {
     return input_error("convert-peft",
                        fmt::format("is a {}, not a model: merge it into its base model (mlx2gguf BASE --lora ADAPTER), "
@@ -270,7 +256,7 @@ Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel opened, Predi
                        "has no config.json, so the kind of model is unknown; pass the model's directory", {}, {},
                        opened.set.path);
   }
-  auto model = std::make_unique<HfModel>(std::move(opened));
+  auto model = std::make_unique<HfModel>(std::move(from));
   model->family = arch::find_family(model->config);
   if (model->family == nullptr) {
     const auto known =

@@ -13,18 +13,13 @@
 #include "hf/config.h"
 #include "mlx/quantization.h"
 #include "model/left_out.h"
-#include "model/safetensors_model.h"
+#include "model/model.h"
 #include "safetensors/shard_set.h"
 
 namespace modelutils {
 
-/// Bytes of one stored tensor.
-struct StoredTensor {
-  std::size_t file = 0;  ///< index into ShardSet::files
-  u64 offset = 0;        ///< absolute
-  u64 bytes = 0;
-  TensorType type = TensorType::F32;
-};
+/// Stands for a plane that a form has not.
+inline constexpr Tensor no_plane;
 
 /// A matrix, stack of matrices or vector as it is stored: plain, or quantised. Rows run along the last
 /// dimension; a vector is one row.
@@ -34,10 +29,11 @@ struct SourceMatrix {
   u64 rows = 1;
   u64 columns = 0;  ///< elements of a row
   StoredForm form;
-  std::array<StoredTensor, max_planes> planes;  ///< [0]: the weight; those that the form has not are of 0 bytes
+  /// Of the model's catalog; [0]: the codes or values.
+  std::array<const Tensor*, max_planes> planes{&no_plane, &no_plane, &no_plane, &no_plane, &no_plane};
 
   bool is_quantized() const { return !form.is_plain(); }
-  const StoredTensor& weight() const { return planes[0]; }
+  const Tensor& weight() const { return *planes[0]; }
   /// With scales and biases.
   u64 bytes() const;
 };
@@ -51,12 +47,13 @@ enum class PredictionChoice : u8 {
 };
 
 struct HfModel {
-  /// `model` has a config.
-  explicit HfModel(SafetensorsModel model);
+  /// `from` is a directory with a config.
+  explicit HfModel(std::shared_ptr<const Model> from);
   HfModel(const HfModel&) = delete;
   HfModel& operator=(const HfModel&) = delete;
 
-  SafetensorsModel opened;
+  std::shared_ptr<const Model> model;
+  const SafetensorsModel& opened;        ///< of the model
   const hf::Config& config;              ///< that of `opened`
   const safetensors::ShardSet& shards;   ///< likewise
   std::string directory;                 ///< as the user gave it
@@ -67,9 +64,7 @@ struct HfModel {
   /// Blocks that predict further tokens, among the matrices: named as layers behind the last one.
   u64 prediction_blocks = 0;
 
-  /// File of a stored tensor.
-  const ByteSource& source(const StoredTensor& tensor) const { return *shards.files[tensor.file].source; }
-  StoredPlane plane(const StoredTensor& tensor) const { return {&source(tensor), tensor.offset}; }
+  StoredPlane plane(const Tensor& tensor) const { return model->catalog().plane_of(tensor); }
   /// For reading its rows.
   StoredMatrix stored(const SourceMatrix& matrix) const;
 };
@@ -79,7 +74,7 @@ struct HfModel {
 /// Errors: "convert-no-config", "convert-peft", "convert-architecture" (unknown or refused, with the reason),
 /// "convert-foreign-method" (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), that of a
 /// broken config.json; "convert-mtp" (blocks are wanted that the family cannot have, or the directory has not).
-Result<std::unique_ptr<HfModel>> understand_model(SafetensorsModel model,
+Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> model,
                                                   PredictionChoice prediction = PredictionChoice::by_runtime);
 
 }  // namespace modelutils

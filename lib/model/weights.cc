@@ -21,7 +21,10 @@ Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog) {
   for (const Module& module : model.modules.list) {
     if (!module.quantized || !module.decodable || std::ranges::any_of(module.planes, is_lost)) continue;
     Weight weight{module, {}};
-    if (!settle_foreign_form(refs, model.foreign, plane, weight) || !weight.decodable) continue;
+    if (Status settled = settle_foreign_form(refs, model.foreign, plane, weight); !settled) {
+      if (!weights.broken) weights.broken = std::move(settled.error());
+      continue;
+    }
     weight.ne = reversed(weight.shape);
     weights.list.push_back(std::move(weight));
   }

@@ -1,9 +1,11 @@
 // Weights that several stored tensors make together, with what their values need.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/error.h"
 #include "forms/modules.h"
 #include "model/catalog.h"
 #include "model/safetensors_model.h"
@@ -16,8 +18,9 @@ struct Weight : Module {
 };
 
 struct Weights {
-  std::vector<Weight> list;  ///< in the order of their codes
-  std::vector<bool> parts;   ///< by place in Catalog::tensors: scales, biases … of another tensor's weight
+  std::vector<Weight> list;     ///< in the order of their codes
+  std::vector<bool> parts;      ///< by place in Catalog::tensors: scales, biases … of another tensor's weight
+  std::optional<Error> broken;  ///< the first reason why a form could not be settled
 
   /// The weight whose codes are in that tensor; nullptr if there is none.
   const Weight* of_codes(std::size_t place) const;

@@ -38,8 +38,8 @@ class Planner {
   explicit Planner(const MlxToGgufOptions& options) : options_(options) {}
 
   Result<GgufPlan> plan() {
-    MU_ASSIGN(SafetensorsModel opened, open_sound_model());
-    MU_ASSIGN(plan_.model, understand_model(std::move(opened), options_.prediction));
+    MU_ASSIGN(Model opened, open_source());
+    MU_ASSIGN(plan_.model, understand_model(std::make_shared<const Model>(std::move(opened)), options_.prediction));
     plan_.model->directory = options_.directory;
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     MU_TRY(merge_adapters());
@@ -63,7 +63,7 @@ class Planner {
 
  private:
   // Opens the directory and refuses it if verify would report an error.
-  Result<SafetensorsModel> open_sound_model() {
+  Result<Model> open_source() {
     MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
     probe.ignore_index = options_.ignore_index;
     if (!probe.is_directory) {
@@ -77,7 +77,7 @@ class Planner {
     if (!probe.format) {
       SafetensorsModel nothing;  // understand_model() reports what is missing
       nothing.set.path = options_.directory;
-      return nothing;
+      return Model(std::move(nothing));
     }
     MU_ASSIGN(Model model, open_model(std::move(probe)));
     // Calls the checks directly instead of through the table of formats: st-dump also plans and would otherwise link
@@ -94,7 +94,7 @@ class Planner {
       if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
       return tl::make_unexpected(with_path(finding, options_.directory));
     }
-    return std::move(*model.safetensors);
+    return model;
   }
 
   // Notes what happens to the blocks that predict further tokens; warn_of_losses() reports dropped ones.

@@ -43,7 +43,7 @@ Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatri
 PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows) {
   const PlaneLayout layout = form_info(matrix.form).plane(matrix.form, plane, matrix.columns);
   const bool follows_rows = layout.rows == 1 && layout.gather.kind == Gather::Kind::none;
-  return follows_rows ? PlaneLayout{matrix.planes[plane].bytes / source_rows} : layout;
+  return follows_rows ? PlaneLayout{matrix.planes[plane]->bytes / source_rows} : layout;
 }
 
 u64 row_granule(const MappedTensor& tensor) {
@@ -137,7 +137,7 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
     const PartUnits units(part);
     const SourceMatrix& matrix = model.matrices[part.source];
     for (std::size_t i = 0; i < max_planes; ++i) {
-      const StoredPlane plane = model.plane(matrix.planes[i]);
+      const StoredPlane plane = model.plane(*matrix.planes[i]);
       const GatheredPieces* const window = windows == nullptr ? nullptr : windows->of(number, i);
       MU_TRY(gather_units(units, first, count, layouts[i].line_bytes, out.planes[i],
                           [&](u64 unit, u64 some, MutableBytes to) -> Status {
@@ -174,7 +174,7 @@ Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first,
       window.count = 0;
       const PlaneLayout layout = layout_of(matrix, i, part.from.source_rows);
       if (!is_together || layout.line_bytes == 0 || !lies_across(layout.gather)) continue;
-      const StoredPlane plane = model.plane(matrix.planes[i]);
+      const StoredPlane plane = model.plane(*matrix.planes[i]);
       MU_TRY(read_pieces(*plane.file, plane.offset, layout.gather, lowest, highest - lowest + 1, window));
     }
   }
@@ -303,10 +303,9 @@ Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tens
   for (const RecipePart& part : tensor.parts) {
     const SourceMatrix& matrix = model.matrices[part.source];
     const bool is_nvfp4 = matrix.form.kind == FormKind::nvfp4;
-    const StoredTensor& factor = matrix.planes[is_nvfp4 ? 2 : 1];
+    const Tensor& factor = *matrix.planes[is_nvfp4 ? 2 : 1];
     std::array<std::byte, sizeof(float)> bytes{};
-    MU_TRY(model.source(factor).read_exact(factor.offset,
-                                           MutableBytes(bytes).first(std::min(factor.bytes, bytes.size()))));
+    MU_TRY(model.model->catalog().read(factor, 0, MutableBytes(bytes).first(std::min(factor.bytes, bytes.size()))));
     scale.values.push_back(is_nvfp4 ? nvfp4_factor(matrix.form, bytes.data())
                                     : scale_at(matrix.form.types[1], bytes.data()));
   }

@@ -11,7 +11,7 @@ Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool wit
     const SourceMatrix& matrix = model.matrices[part.source];
     AnalysedRows rows;
     for (std::size_t i = with_codes ? 0 : 1; i < max_planes; ++i) {
-      rows.planes[i] = model.plane(matrix.planes[i]);
+      rows.planes[i] = model.plane(*matrix.planes[i]);
       rows.layouts[i] = layout_of(matrix, i, part.from.source_rows);
     }
     MU_TRY(part.from.for_each_range([&](u64 first, u64 count) -> Status {

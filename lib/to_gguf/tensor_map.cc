@@ -415,12 +415,12 @@ class NameMapper {
       return same_values(model_.stored(a), model_.stored(b));
     }
     for (std::size_t i = 0; i < max_planes; ++i) {
-      const StoredTensor& left = a.planes[i];
-      const StoredTensor& right = b.planes[i];
+      const Tensor& left = *a.planes[i];
+      const Tensor& right = *b.planes[i];
       if (left.bytes == 0 && right.bytes == 0) continue;
       if (left.bytes != right.bytes) return false;
       MU_ASSIGN(const bool same,
-                same_bytes(model_.source(left), left.offset, model_.source(right), right.offset, left.bytes));
+                same_bytes(*model_.plane(left).file, left.offset, *model_.plane(right).file, right.offset, left.bytes));
       if (!same) return false;
     }
     return true;

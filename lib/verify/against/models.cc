@@ -125,7 +125,7 @@ class DirectorySide : public Side {
     }
   }
 
-  static Result<std::unique_ptr<Side>> open(SafetensorsModel opened, PredictionChoice prediction) {
+  static Result<std::unique_ptr<Side>> open(std::shared_ptr<const Model> opened, PredictionChoice prediction) {
     MU_ASSIGN(std::unique_ptr<HfModel> model, understand_model(std::move(opened), prediction));
     MU_ASSIGN(TensorMap map, map_tensors(*model));
     if (prediction == PredictionChoice::only) {
@@ -288,10 +288,12 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   }
   // The directory shows which tensors belong to the model and which are factors of others.
   if (!source.gguf) {
-    MU_ASSIGN(from, DirectorySide::open(std::move(*source.safetensors), prediction_in(*converted.gguf)));
+    MU_ASSIGN(from,
+              DirectorySide::open(std::make_shared<const Model>(std::move(source)), prediction_in(*converted.gguf)));
   }
   if (!converted.gguf) {
-    MU_ASSIGN(made, DirectorySide::open(*converted.safetensors, PredictionChoice::by_runtime));
+    const std::shared_ptr<const Model> borrowed(std::shared_ptr<const Model>(), &converted);
+    MU_ASSIGN(made, DirectorySide::open(borrowed, PredictionChoice::by_runtime));
   }
   if (source.gguf) {
     if (made) to_directory::take_fused_apart(*source.gguf);

@@ -16,7 +16,8 @@ class Transposed : public ::testing::Test {
  protected:
   void open(test::HfDirectory directory) {
     directory.write(folder_.file(""));
-    Result<std::unique_ptr<HfModel>> opened = understand_model(*open_safetensors_model(folder_.file("")));
+    Result<std::unique_ptr<HfModel>> opened =
+        understand_model(std::make_shared<const Model>(*open_safetensors_model(folder_.file(""))));
     ASSERT_TRUE(opened) << opened.error().message;
     model_ = std::move(*opened);
   }
