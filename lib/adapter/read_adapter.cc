@@ -321,7 +321,7 @@ class Reader {
     return {};
   }
 
-  // With DoRA, every module must have magnitudes; without it, none may. PEFT and mlx-lm would initialize missing ones
+  // With DoRA, every module must have magnitudes; without it, none may. PEFT and mlx-lm would initialise missing ones
   // from the base's rows, and ignore superfluous ones.
   Status check_magnitudes() const {
     std::map<std::string_view, const Factor*> lengths;

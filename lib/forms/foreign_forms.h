@@ -1,4 +1,4 @@
-// Recognizes the forms of Hugging Face directories quantized by methods other than MLX's. It relies on the tensors that
+// Recognises the forms of Hugging Face directories quantised by methods other than MLX's. It relies on the tensors that
 // belong to each weight, because configurations often contradict the files. The table in foreign_forms.cc has one row
 // per form; docs/formats/hf-quantized.md describes them.
 #pragma once
@@ -45,7 +45,7 @@ std::string_view module_of_codes(std::string_view name);
 /// True for experts stacked in one FP8 tensor whose name has no suffix ("mlp.experts.gate_up_proj").
 bool is_fp8_stack(const mlx::TensorRef& tensor);
 
-/// True for the last part of a name such as "input_scale" or "k_scale": tensors of a quantized module that are not part
+/// True for the last part of a name such as "input_scale" or "k_scale": tensors of a quantised module that are not part
 /// of its weight.
 bool is_activation_scale(std::string_view name);
 

@@ -288,7 +288,7 @@ bool recognise_packed(Recognition& of) {
   params.scales.columns = groups;
   if (params.has_zeros) {
     const mlx::TensorRef& packed = of.tensors[zeros];
-    // The older packing can be recognized by the columns in weight_shape.
+    // The older packing can be recognised by the columns in weight_shape.
     const bool may_be_older = of.module.planes[4] != no_tensor;
     const bool fits = packed.shape.size() == 2 && packed.shape[1] == groups &&
                       (packed.shape[0] == words_of(rows, bits, false) ||

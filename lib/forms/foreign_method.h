@@ -24,7 +24,7 @@ struct StatedWeights {
 
 struct ForeignMethod {
   std::string name;                   ///< quant_method; empty if there is none
-  bool is_known = false;              ///< we recognize its forms
+  bool is_known = false;              ///< we recognise its forms
   std::string refusal;                ///< why a known method cannot be converted; empty if it can
   u64 group_size = 0;                 ///< 0: not stated, or one group per row
   std::vector<u64> bits;              ///< num_bits of every group, or `bits`

@@ -1,4 +1,4 @@
-// Shared parts of the recognizers of foreign forms. Internal to lib/forms.
+// Shared parts of the recognisers of foreign forms. Internal to lib/forms.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ void put_eight(u64 codes, std::byte* out) {
   std::memcpy(out, &codes, sizeof codes);
 }
 
-// Splits bytes into nibbles, the low one first. A simple loop, so that the compiler vectorizes it.
+// Splits bytes into nibbles, the low one first. A simple loop, so that the compiler vectorises it.
 void nibbles_of_bytes(const std::byte* __restrict in, u64 bytes, std::byte* __restrict out) {
   for (u64 i = 0; i < bytes; ++i) {
     out[2 * i] = in[i] & std::byte{15};

@@ -1,5 +1,5 @@
 // Finds the modules of a directory: the stored tensors that form a weight, its form, and its logical shape. The rules
-// for MLX are in mlx/modules.h; other forms are recognized by the tensors next to a weight (foreign_forms.h).
+// for MLX are in mlx/modules.h; other forms are recognised by the tensors next to a weight (foreign_forms.h).
 #pragma once
 
 #include <algorithm>
@@ -23,12 +23,12 @@ struct Module {
   std::string_view path;  ///< the weight's name without ".weight", as in the file
   std::array<std::size_t, max_planes> planes{no_tensor, no_tensor, no_tensor, no_tensor, no_tensor};  ///< [0]: weight
   bool quantized = false;          ///< several tensors form the weight
-  std::optional<StoredForm> form;  ///< for quantized modules of a known form; use it only if `decodable`
-  bool decodable = false;          ///< quantized, and all types and shapes match `form`
+  std::optional<StoredForm> form;  ///< for quantised modules of a known form; use it only if `decodable`
+  bool decodable = false;          ///< quantised, and all types and shapes match `form`
   std::vector<u64> shape;          ///< safetensors order: the logical shape if decodable, else the stored weight's
 
   std::size_t weight() const { return planes[0]; }
-  /// Visits the planes of a quantized module other than the weight.
+  /// Visits the planes of a quantised module other than the weight.
   template <typename Visit>
   void for_each_part(Visit&& visit) const {
     for (std::size_t i = 1; quantized && i < max_planes; ++i) {

@@ -68,7 +68,7 @@ void decode_plain(const StoredForm& form, u64 /*columns*/, const StoredPlanes& p
   dequantize(form.type(), planes[0], out);
 }
 
-// Groups quantized by MLX.
+// Groups quantised by MLX.
 
 std::string mlx_text(const StoredForm& form) {
   return fmt::format("{} {}-bit, group {}", mlx::mode_name(form.params.mode), form.params.bits, form.params.group_size);

@@ -60,7 +60,7 @@ struct StoredForm {
 StoredForm opaque_form();
 /// A tensor of a single plane.
 StoredForm plain_form(TensorType type);
-/// A matrix quantized by MLX. `biases` is only used in affine mode.
+/// A matrix quantised by MLX. `biases` is only used in affine mode.
 StoredForm mlx_form(const mlx::Params& params, TensorType codes, TensorType scales, TensorType biases);
 /// scale × (code − zero point) with the given parameters and type of scales.
 StoredForm integer_form(const IntegerParams& params, TensorType scale);

@@ -43,7 +43,7 @@ bool PickleMachine::stack_global() {
   if (!values_.is(name, ValueKind::text) || !values_.is(module, ValueKind::text)) {
     return broken("STACK_GLOBAL with names that are not texts");
   }
-  // Five bytes of pickle can join two long memoized texts repeatedly. So each pair is joined once, and the total length
+  // Five bytes of pickle can join two long memoised texts repeatedly. So each pair is joined once, and the total length
   // of joined names is bounded by the pickle's size.
   const auto pair = static_cast<u64>(values_[module].number) << 32 | static_cast<u64>(values_[name].number);
   const auto known = stack_globals_.find(pair);

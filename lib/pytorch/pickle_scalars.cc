@@ -92,7 +92,7 @@ bool PickleMachine::push_long(std::string_view little_endian) {
     // Padding with sign bytes does not change the number.
     const char sign = (little_endian[7] & 0x80) != 0 ? '\xff' : '\0';
     if (little_endian.find_first_not_of(sign, 8) != little_endian.npos) {
-      // In a valid file, this can only be torch's magic number, which is recognized by its bytes.
+      // In a valid file, this can only be torch's magic number, which is recognised by its bytes.
       const ValueId id = values_.add_text(ValueKind::big_integer, little_endian);
       return push(id);
     }

@@ -201,7 +201,7 @@ bool ZipReader::check_central_header(const Header& header, const Entry& entry, u
     return wrong(fmt::format("has {} bytes, but none are stored", record.bytes));
   }
   if (disk != 0) return wrong(fmt::format("is on disk {}", disk));
-  // torch does not read directory records, and leaves the memory of such a storage uninitialized.
+  // torch does not read directory records, and leaves the memory of such a storage uninitialised.
   const bool is_directory = (attributes & attribute_directory) != 0 || record.name.ends_with('/');
   if (is_directory && record.bytes != 0) return wrong(fmt::format("is a directory of {} bytes", record.bytes));
   return true;

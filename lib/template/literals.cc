@@ -24,7 +24,7 @@ bool is_list(const Expression& expression) {
 
 Literals::Literals(const Body& body) {
   collect(body);
-  // Visits names in source order, so that each finds the earlier ones memoized and recursion stays shallow.
+  // Visits names in source order, so that each finds the earlier ones memoised and recursion stays shallow.
   std::string text;
   for (const std::string& name : order_) {
     append_name(text, name);

@@ -1,4 +1,4 @@
-// Normalizes a template's source and converts offsets to line and column.
+// Normalises a template's source and converts offsets to line and column.
 #pragma once
 
 #include <string>

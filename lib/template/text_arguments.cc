@@ -50,7 +50,7 @@ Outcome<Value> strip_value(Machine& machine, const Value& text, const Call& call
   Outcome<void> charged;
   const std::string_view rest = strip_if(text.view(), side, [&](std::string_view one, char32_t c) {
     charged = machine.charge(1 + characters.size() / 64);
-    // UTF-8 is self-synchronizing, so a match is always a whole character.
+    // UTF-8 is self-synchronising, so a match is always a whole character.
     return charged && (drops_blanks ? is_space(c) : characters.find(one) != characters.npos);
   });
   MU_TRY(charged);

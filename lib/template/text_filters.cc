@@ -31,7 +31,7 @@ Outcome<Value> cased_filter(Interpreter& interpreter, const Value& input, const 
   return machine.text(std::move(*changed), text.as<Text>().is_markup);
 }
 
-// The title filter capitalizes after whitespace, opening brackets and hyphens; the method title() capitalizes each
+// The title filter capitalises after whitespace, opening brackets and hyphens; the method title() capitalises each
 // word.
 std::optional<std::string> title_words(std::string_view text) {
   std::string out;

@@ -48,7 +48,7 @@ bool plain_carries_exactly(const StoredForm& form, u64 /*columns*/, const ScaleA
   return type == TensorType::F32 || type == form.type();
 }
 
-// Groups quantized by MLX.
+// Groups quantised by MLX.
 
 MlxForm mlx_groups(const StoredForm& form, u64 columns) {
   return {form.params, form.types[1], form.types[2], columns};

@@ -1,4 +1,4 @@
-// Chooses the GGUF type for a matrix quantized by MLX, as described in docs/conversion.md.
+// Chooses the GGUF type for a matrix quantised by MLX, as described in docs/conversion.md.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace modelutils {
 
-/// The storage form of a quantized matrix.
+/// The storage form of a quantised matrix.
 struct MlxForm {
   mlx::Params params;
   TensorType scale_type = TensorType::F16;  ///< F16, BF16 or F32; U8 in the FP modes

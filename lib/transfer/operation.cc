@@ -24,7 +24,7 @@ float undo_operation(arch::Operation operation, float operand, float value) {
     case arch::Operation::none:
     // the multipliers stay in the tensors; config.json then has a factor of 1
     case arch::Operation::times:
-    case arch::Operation::unit_columns: return value;  // and says that the head is not normalized
+    case arch::Operation::unit_columns: return value;  // and says that the head is not normalised
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
     case arch::Operation::neg_exp: before = std::log(-value); break;

@@ -28,7 +28,7 @@ struct Candidate {
   void measure(Values exact) {
     const float scale = f16_to_f32(d);
     if (!std::isfinite(scale)) return;
-    std::array<double, 4> sums{};  // independent sums, so that the compiler can vectorize
+    std::array<double, 4> sums{};  // independent sums, so that the compiler can vectorise
     for (u32 i = 0; i < block_elements; i += 4) {
       for (u32 k = 0; k < 4; ++k) {
         const float carried = scale * static_cast<float>(codes[i + k]);
@@ -43,7 +43,7 @@ struct Candidate {
 
 // Plain Q8_0: d = largest magnitude / 127, with codes matching d after rounding to f16.
 void try_plain(Values exact, Candidate& candidate) {
-  // The bits of non-negative floats, as integers, have the same order; and an integer maximum can be vectorized.
+  // The bits of non-negative floats, as integers, have the same order; and an integer maximum can be vectorised.
   i32 largest_bits = 0;
   for (float value : exact) largest_bits = std::max(largest_bits, std::bit_cast<i32>(value) & 0x7FFFFFFF);
   const float largest = std::bit_cast<float>(largest_bits);

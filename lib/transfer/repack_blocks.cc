@@ -24,7 +24,7 @@ constexpr std::size_t batch_groups = 64;
 using Halves = std::array<u16, batch_groups>;
 
 // bf16 values from 2^-14 up to (excluding) 2^16 are exact in f16, which has three more mantissa bits; the exponent
-// biases differ by 112. Usually all values are in this range. The loops are simple so that the compiler vectorizes
+// biases differ by 112. Usually all values are in this range. The loops are simple so that the compiler vectorises
 // them.
 void load_bf16_as_halves(const u8* in, std::size_t count, u16* halves) {
   u16 outside = 0;

@@ -13,7 +13,7 @@
 namespace modelutils {
 
 struct TensorReport {
-  std::string name;                  ///< in the target; for a quantized tensor, its weight's name
+  std::string name;                  ///< in the target; for a quantised tensor, its weight's name
   std::string source;                ///< name in the source; several are joined by " + " or only the first is given;
                                      ///< "generated" or "key" without one
   std::string source_form;           ///< "affine 4-bit, group 64, F16 scales", "BF16", "Q4_K + Q6_K"
