@@ -1,4 +1,4 @@
-// Arrays of GGUF metadata. They stay in the file until asked for.
+// GGUF arrays, which are read from the file on demand.
 #include <fmt/core.h>
 #include <algorithm>
 #include <limits>
@@ -13,11 +13,11 @@ using namespace modelutils::c_api;
 
 namespace {
 
-// Numbers read at a time.
+// Number of values read at a time.
 constexpr u64 piece = 32 * 1024;
 
 struct Array {
-  const gguf::SetFile* file;  // only GGUF has arrays, and only the first file has keys
+  const gguf::SetFile* file;  // only GGUF has arrays, and only a set's first file has keys
   const gguf::KeyValue* entry;
   gguf::ArrayRef ref;
 };
@@ -49,7 +49,7 @@ bool is_signed(gguf::ValueType type) {
          type == gguf::ValueType::i64;
 }
 
-// Reads elements as From, which holds every value of the array's type.
+// Copies elements by way of From, a type that holds every value of the array's type.
 template <typename From, typename To>
 Status copy_numbers(const Array& array, u64 first, u64 count, To* out) {
   while (count != 0) {
@@ -84,7 +84,7 @@ mu_status read_array(const mu_model* model, u64 index, u64 first, u64 count, T* 
     }
     if (count == 0) return {};
     if (out == nullptr) return null_argument("out");
-    // Integers go to float in one step: by way of double they would be rounded twice.
+    // Integers are converted directly: going through double could round twice.
     if constexpr (!std::is_integral_v<T>) {
       if (is_float(type)) return copy_numbers<double>(array, first, count, out);
     }
@@ -105,7 +105,7 @@ Result<std::unique_ptr<StringArray>> load_strings(const Array& array) {
   return strings;
 }
 
-// The strings of an array; read when they are first asked for.
+// Returns the strings of an array, reading them on first use.
 Result<const StringArray*> strings_of(const mu_model& model, const Array& array, u64 index) {
   const std::scoped_lock lock(model.mutex);
   const auto known = model.string_arrays.find(index);

@@ -1,4 +1,4 @@
-// What a model is, and its network as a grid, as JSON ("card/1", docs/json.md).
+// The summary of a model and its layers as JSON ("card/1", docs/json.md).
 #include "report/card_json.h"
 
 #include "c_api/handle.h"

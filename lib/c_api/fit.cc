@@ -1,4 +1,4 @@
-// Reports whether a model fits, as JSON.
+// The memory estimate as JSON.
 #include <cstddef>
 
 #include "c_api/fit_request.h"

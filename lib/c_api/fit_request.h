@@ -1,4 +1,4 @@
-// The memory plan of an open model.
+// Memory estimates for an open model.
 #pragma once
 
 #include "c_api/last_error.h"
@@ -7,9 +7,9 @@
 
 namespace modelutils::c_api {
 
-/// What the caller states, checked; nullptr states nothing.
+/// Validates and converts the caller's request; nullptr is an empty request.
 Result<memory::FitRequest> fit_request_of(const mu_fit_request* given);
-/// Of a directory that of the GGUF which mlx2gguf makes of it.
+/// Estimates the memory of a GGUF, or for a directory that of the GGUF which mlx2gguf would write.
 Result<memory::FitReport> fit_of(const Model& model, const memory::FitRequest& request);
 
 }  // namespace modelutils::c_api

@@ -1,4 +1,4 @@
-// What a mu_model is, and the checks that every function begins with.
+// The contents of a mu_model, and argument checks shared by the API functions.
 #pragma once
 
 #include <cstring>
@@ -20,15 +20,15 @@
 
 namespace modelutils::c_api {
 
-/// The strings of one array, each with a NUL behind it.
+/// The strings of an array, each followed by a NUL.
 struct StringArray {
   std::string text;
-  std::vector<u64> begin;  ///< of each string in `text`, and the end of the last
+  std::vector<u64> begin;  ///< start of each string in `text`, and the end of the last one
 };
 
 }  // namespace modelutils::c_api
 
-/// Nothing but the caches changes after mu_open(); they only grow, under the mutex.
+/// Immutable after mu_open(), except for the caches, which only grow and are protected by the mutex.
 struct mu_model {
   explicit mu_model(modelutils::Model from);
   mu_model(const mu_model&) = delete;
@@ -43,9 +43,9 @@ struct mu_model {
   modelutils::NameIndex keys;
 
   mutable std::mutex mutex;
-  mutable std::vector<std::shared_ptr<modelutils::MappedFile>> mappings;  ///< one for each file, null until asked for
+  mutable std::vector<std::shared_ptr<modelutils::MappedFile>> mappings;  ///< one per file; null until first use
   mutable std::map<std::size_t, std::unique_ptr<modelutils::c_api::StringArray>> string_arrays;  ///< by metadata index
-  mutable std::unique_ptr<modelutils::tokenizer::Encoder> encoder;  ///< made when it is first asked for
+  mutable std::unique_ptr<modelutils::tokenizer::Encoder> encoder;  ///< null until first use
 };
 
 struct mu_text {
@@ -57,8 +57,8 @@ namespace modelutils::c_api {
 Result<const gguf::KeyValue*> metadata_entry(const mu_model* model, u64 index);
 Result<const Tensor*> tensor_entry(const mu_model* model, u64 index);
 
-/// Gives `full` to the caller, as far as the caller's structure reaches; `first_version` is the size that the structure
-/// had when it was introduced.
+/// Copies `full` to the caller's structure, as far as that reaches. `first_version` is the structure's size in the
+/// first version that had it.
 template <typename T>
 Status give_struct(T full, T* out, std::size_t first_version) {
   const std::size_t room = out->struct_size;
@@ -79,7 +79,7 @@ inline int32_t packing_of(mlx::Mode mode) {
   return MU_PACKING_NONE;
 }
 
-/// Elements of a row, and rows. A scalar is one row of one element.
+/// The row length and the number of rows. A scalar is one row of one element.
 inline u64 columns_of(const Model& model, const Tensor& tensor) {
   const std::span<const u64> ne = model.ne_of(tensor);
   return ne.empty() ? 1 : ne.front();
@@ -89,7 +89,7 @@ inline u64 rows_of(const Model& model, const Tensor& tensor) {
   return columns == 0 ? 0 : model.elements_of(tensor) / columns;
 }
 
-/// `text` is followed by a NUL wherever the library keeps it.
+/// Returns `text` and its size to the caller. The text must be followed by a NUL.
 inline void give_text(std::string_view text, const char** out, u64* size) {
   *out = text.data();
   if (size != nullptr) *size = text.size();

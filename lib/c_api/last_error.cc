@@ -27,7 +27,7 @@ struct StatusOfCode {
   mu_status status;
 };
 
-// Codes that do not mean a broken or unreadable file.
+// Codes of errors that are not about broken or unreadable files.
 constexpr StatusOfCode statuses[] = {
     {"api-argument", MU_ERROR_ARGUMENT},
     {"api-buffer", MU_ERROR_BUFFER},
@@ -74,7 +74,7 @@ mu_status fail(Error error) noexcept {
 mu_status fail_without_memory() noexcept {
   LastError& error = last_error();
   error.status = MU_ERROR_MEMORY;
-  // Short enough for std::string to keep without an allocation.
+  // Short enough not to allocate (small string optimisation).
   error.code = "api-memory";
   error.message = "out of memory";
   error.file.clear();

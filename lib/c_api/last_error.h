@@ -1,4 +1,4 @@
-// The last error of each thread, and the edge that no exception crosses.
+// The last error of each thread, and the boundary that exceptions do not cross.
 #pragma once
 
 #include <exception>
@@ -13,12 +13,12 @@
 
 namespace modelutils::c_api {
 
-/// Keeps the error for the calling thread and gives the status that its code stands for.
+/// Stores the error for the calling thread and returns the status for its code.
 mu_status fail(Error error) noexcept;
-/// The same without memory.
+/// The same for running out of memory; does not allocate.
 mu_status fail_without_memory() noexcept;
 
-/// "api-argument": `what` says which argument is wrong.
+/// An error "api-argument"; `what` describes the wrong argument.
 inline tl::unexpected<Error> bad_argument(std::string what) {
   return input_error("api-argument", std::move(what));
 }
@@ -26,7 +26,7 @@ inline tl::unexpected<Error> null_argument(std::string_view name) {
   return bad_argument(std::string(name) + " is NULL");
 }
 
-/// Runs the body of an API function, which gives a Status, and turns whatever comes out of it into a status.
+/// Runs the body of an API function, which returns a Status, and converts errors and exceptions to a status.
 template <typename Body>
 mu_status guarded(Body&& body) noexcept {
   try {
@@ -34,7 +34,7 @@ mu_status guarded(Body&& body) noexcept {
     return status ? MU_OK : fail(std::move(status.error()));
   } catch (const std::bad_alloc&) {
     return fail_without_memory();
-  } catch (const std::length_error&) {  // a container that can never be so large
+  } catch (const std::length_error&) {  // the size exceeds what a container can hold
     return fail_without_memory();
   } catch (const std::exception& exception) {
     return fail(internal_error(exception.what()).value());

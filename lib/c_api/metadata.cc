@@ -38,7 +38,7 @@ tl::unexpected<Error> wrong_type(const gguf::KeyValue& entry, std::string_view w
                      at_key(entry.key), entry.offset);
 }
 
-// Integers of every width, if they fit.
+// Reads an integer of any width; fails if it does not fit into T.
 template <typename T>
 Status integer_of(const gguf::KeyValue& entry, T& out) {
   return std::visit(

@@ -1,4 +1,4 @@
-// Packed MLX weights in the caller's buffer.
+// Copies packed MLX weights into the caller's buffer.
 #include <fmt/core.h>
 #include <cstddef>
 #include <limits>
@@ -17,7 +17,7 @@ struct Plan {
   std::vector<const Weight*> weights;
   std::vector<mlx::MatrixSizes> sizes;
   mlx::PackedLayout layout;
-  bool narrows = false;  // scales and biases turn from BF16 to F16
+  bool narrows = false;  // scales and biases are converted from BF16 to F16
   u64 rows = 0;
 };
 
@@ -85,7 +85,7 @@ mu_packed describe(const Plan& plan) {
   return packed;
 }
 
-// Reads one part of every module, one after the other. Gives the rest of the buffer.
+// Reads one part of every weight, in order. Returns the rest of the buffer.
 Result<MutableBytes> read_parts(const Model& model, const Plan& plan, std::size_t plane, MutableBytes out) {
   for (const Weight* weight : plan.weights) {
     if (weight->planes[plane] == mlx::no_tensor) continue;

@@ -34,7 +34,7 @@ mu_model::mu_model(Model from) : opened(std::move(from)), architecture(opened.ar
 
 namespace {
 
-// The rules by which the dumpers refuse a file: without them a tensor of unknown size would only be left out.
+// Applies the rules by which the dumpers reject a file; otherwise tensors of unknown size would just be missing.
 Status check_container(const Model& model) {
   const Findings findings =
       model.gguf ? gguf_container_findings(*model.gguf) : safetensors_container_findings(model.safetensors->set);
@@ -64,7 +64,7 @@ mu_status mu_open(const char* path, mu_model** model) {
     if (model == nullptr) return null_argument("model");
     *model = nullptr;
     if (path == nullptr) return null_argument("path");
-    // "-" is a file of that name here; to the readers it would be standard input.
+    // "-" is a file name here, but means standard input to the readers.
     MU_ASSIGN(Model opened, open_sound_model(std::string_view(path) == "-" ? "./-" : path));
     MU_TRY(check_container(opened));
     *model = std::make_unique<mu_model>(std::move(opened)).release();

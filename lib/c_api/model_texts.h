@@ -1,4 +1,4 @@
-// What an open model says of its tokenizer and its prompts.
+// The tokenizer and the chat templates of an open model.
 #pragma once
 
 #include <string_view>
@@ -10,9 +10,10 @@
 
 namespace modelutils::c_api {
 
-/// Errors: "hf-tok-missing" and "tok-missing" where there is none, those of reading.
+/// Returns the tokenizer's settings. Fails with "hf-tok-missing" or "tok-missing" if there is none, or if reading
+/// fails.
 Result<tokenizer::EncodeKeys> tokenizer_keys(const Model& model);
-/// The chat template of that name, as chat_source().
+/// Returns the chat template of that name; see chat_source().
 Result<ChatSource> chat_of(const Model& model, std::string_view name);
 
 }  // namespace modelutils::c_api

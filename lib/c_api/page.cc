@@ -1,4 +1,4 @@
-// A page to look at (lib/report/html).
+// The HTML page about a model (lib/report/html).
 #include "report/html/model_page.h"
 
 #include "c_api/fit_request.h"

@@ -1,4 +1,4 @@
-// Functions whose answer is a text that belongs to the caller.
+// Helpers for functions that return a mu_text.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace modelutils::c_api {
 
-/// Runs `body`, which appends to a text, and gives the text to the caller. `name`: of the argument `out`.
+/// Runs `body`, which appends to a text, and returns that text to the caller. `name` is the name of the output
+/// argument.
 template <typename Body>
 mu_status give_report(mu_text** out, Body&& body, std::string_view name = "json") noexcept {
   return guarded([&]() -> Status {

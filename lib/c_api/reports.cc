@@ -1,4 +1,4 @@
-// The results of verify and model-diff, as JSON.
+// The results of verify and model-diff as JSON.
 #include "c_api/report_text.h"
 #include "io/text_output.h"
 #include "report/model_diff.h"
@@ -10,7 +10,7 @@ using namespace modelutils::c_api;
 
 namespace {
 
-// "-" is a file of that name here; to the readers it would be standard input.
+// "-" is a file name here, but means standard input to the readers.
 std::string file_path(const char* path) {
   return std::string_view(path) == "-" ? "./-" : path;
 }

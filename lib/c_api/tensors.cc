@@ -53,7 +53,7 @@ mu_tensor describe(const mu_model& handle, const Tensor& tensor) {
   return info;
 }
 
-// The mapping of a file of the model; made when it is first asked for.
+// Returns the mapping of a file, creating it on first use.
 Result<Bytes> mapped(const mu_model& model, std::size_t file) {
   const std::scoped_lock lock(model.mutex);
   std::shared_ptr<MappedFile>& mapping = model.mappings[file];

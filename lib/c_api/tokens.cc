@@ -1,4 +1,4 @@
-// Texts to tokens and back, and prompts.
+// Tokenising, detokenising and rendering prompts.
 #include <fmt/core.h>
 #include <algorithm>
 
@@ -12,7 +12,7 @@ using namespace modelutils::c_api;
 
 namespace {
 
-// Made once, by whichever thread asks first.
+// Returns the tokenizer, which the first thread to ask creates.
 Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
   if (model == nullptr) return null_argument("model");
   const std::scoped_lock lock(model->mutex);

@@ -10,7 +10,7 @@ using namespace modelutils::c_api;
 
 namespace {
 
-// The header's numbers are those of the library's own tables.
+// The header's numbers equal those in the library's own tables.
 #define MU_SAME(name, ...) static_assert(MU_TYPE_##name == static_cast<int>(TensorType::name));
 MU_TENSOR_TYPES(MU_SAME)
 #undef MU_SAME
@@ -42,7 +42,7 @@ const char* mu_type_name(int32_t type) {
   const char* name = nullptr;
   guarded([&]() -> Status {
     MU_ASSIGN(const TypeInfo* const found, type_or_error(type));
-    name = found->name.data();  // the whole of a literal
+    name = found->name.data();  // NUL-terminated, because it is a whole literal
     return {};
   });
   return name;
