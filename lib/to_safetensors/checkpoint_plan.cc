@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view single_name = "model.safetensors";
 constexpr std::string_view index_name = "model.safetensors.index.json";
-// Heads that transformers ties to the embedding: of such a pair the Hub's converter keeps the embedding.
+// Output heads that transformers ties to the embedding; the Hub's converter keeps the embedding of such a pair.
 constexpr std::array tied_heads = {"lm_head.weight", "embed_out.weight", "output.weight"};
-// What belongs to a model beside its weights, by the end of its name; programs do not.
+// File name endings of a model's side files, which are copied. Programs are not.
 constexpr std::array copied_endings = {".json", ".jinja", ".md", ".model", ".txt", ".tiktoken"};
 
 bool is_tied_head(std::string_view name) {
@@ -71,7 +71,7 @@ class CheckpointPlanner {
 
   const safetensors::Tensor& tensor(safetensors::TensorRef ref) const { return plan_.set().tensor(ref); }
 
-  /// Of a single file the weights under its wrapper; of a directory they have been chosen when it was opened.
+  /// Chooses the weights below the wrapper of a single file. For a directory, opening it has chosen them already.
   void choose_tensors() {
     const safetensors::ShardSet& set = plan_.set();
     const pytorch::Document* first = checkpoint_of(set.files.front());
@@ -95,11 +95,11 @@ class CheckpointPlanner {
       const std::string_view name = tensor(ref).name;
       if (!name.starts_with(prefix)) continue;
       chosen_.push_back({ref, std::string(name.substr(prefix.size()))});
-      if (chosen_.back().name.empty()) chosen_.back().name = "tensor";  // the root itself
+      if (chosen_.back().name.empty()) chosen_.back().name = "tensor";  // the root is a single tensor
     }
   }
 
-  /// Tensors that are the same elements in the same order are written once, as the Hub's converter does.
+  /// Writes tensors with the same elements in the same order only once, like the Hub's converter.
   void drop_shared() {
     using Place = std::tuple<u32, std::size_t, u64, std::string_view, std::vector<u64>, std::vector<u64>>;
     std::map<Place, std::vector<std::size_t>> groups;
@@ -132,7 +132,7 @@ class CheckpointPlanner {
     chosen_ = std::move(rest);
   }
 
-  /// The checkpoint's own entry of a tensor of the set: the set has them in the same order, some left out.
+  /// Returns the checkpoint's own entry for a tensor of the set. The set has the same order, but omits some entries.
   const pytorch::Tensor* original(const pytorch::Document& document, safetensors::TensorRef ref) {
     std::size_t& at = cursor_[ref.file];
     const std::string_view name = tensor(ref).name;
@@ -240,7 +240,7 @@ class CheckpointPlanner {
   const CheckpointOptions& options_;
   CheckpointPlan plan_;
   std::vector<Chosen> chosen_;
-  std::map<u32, std::size_t> cursor_;  // by file: where in its tensors we are
+  std::map<u32, std::size_t> cursor_;  // by file: index into its tensors
 };
 
 }  // namespace

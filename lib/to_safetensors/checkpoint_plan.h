@@ -1,4 +1,4 @@
-// Which tensors of a checkpoint go where in which safetensors file. Internal.
+// Plans which tensors of a checkpoint go into which safetensors file. Internal.
 #pragma once
 
 #include "model/model.h"
@@ -10,15 +10,15 @@ namespace modelutils::to_safetensors {
 struct PlannedCheckpointFile {
   std::string name;
   safetensors::OutLayout layout;
-  std::vector<safetensors::TensorRef> tensors;  ///< of the source, in the order of the layout
+  std::vector<safetensors::TensorRef> tensors;  ///< tensors of the source, in the layout's order
 };
 
 struct CheckpointPlan {
   Model model;
   bool to_directory = false;
   std::vector<PlannedCheckpointFile> files;
-  std::string index;                ///< text of model.safetensors.index.json; empty for one file
-  std::vector<std::string> copied;  ///< base names of files beside the weights
+  std::string index;                ///< contents of model.safetensors.index.json; empty for a single file
+  std::vector<std::string> copied;  ///< base names of side files
   CheckpointReport report;
 
   const safetensors::ShardSet& set() const { return model.safetensors->set; }

@@ -16,7 +16,7 @@ namespace {
 constexpr u64 chunk_bytes = u64{1} << 20;
 constexpr u64 most_side_file = u64{1} << 30;
 
-// Copies the bytes of the tensors.
+// Copies the tensors' bytes.
 Status stream(const CheckpointPlan& plan, std::span<AtomicOutput> outputs, unsigned threads, Progress& progress) {
   std::vector<StreamFile> files;
   std::vector<StreamTensor> tensors;
@@ -50,7 +50,7 @@ Error self_check_error(Error error) {
   return error;
 }
 
-/// What was written, read as any other set of safetensors files.
+/// Checks the output by opening it like any other set of safetensors files.
 Status check_written(const std::string& path) {
   auto set = safetensors::open_set(path);
   if (!set) return tl::make_unexpected(self_check_error(std::move(set.error())));
@@ -103,7 +103,7 @@ Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, Atomi
   std::vector<AtomicOutput> files;
   for (const PlannedCheckpointFile& file : plan.files) {
     MU_ASSIGN(AtomicOutput output, directory.create_file(file.name));
-    output.pause();  // there may be more of them than files may be open
+    output.pause();  // limits the number of open files
     files.push_back(std::move(output));
   }
   MU_TRY(stream(plan, files, options.threads, progress));

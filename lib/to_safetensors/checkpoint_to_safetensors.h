@@ -1,5 +1,5 @@
-// pt2st: PyTorch checkpoint -> safetensors, bit for bit. Planned from the pickle and the records' headers, then
-// streamed, checked, renamed. Nothing of the checkpoint is run. Source: docs/formats/pytorch.md.
+// pt2st: converts a PyTorch checkpoint to safetensors, bit for bit. Plans from the pickle and the record headers, then
+// streams, checks and renames. Executes nothing in the checkpoint. Source: docs/formats/pytorch.md.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ struct CheckpointReport;
 
 struct CheckpointOptions {
   std::string input;               ///< a checkpoint, its index, or a directory with pytorch_model*.bin
-  std::string output;              ///< FILE.safetensors of a single file, else a directory
-  u64 shard_size = 5'000'000'000;  ///< bytes of tensors in one file, if more than one tensor is in it
+  std::string output;              ///< FILE.safetensors for a single file, else a directory
+  u64 shard_size = 5'000'000'000;  ///< maximum bytes of tensors per file, unless a single tensor is larger
   bool force = false;
   bool dry_run = false;
   OutsideLinks links = OutsideLinks::warn;
   unsigned threads = default_threads();
-  /// Gets the finished report before the outputs have their names: where it fails, none appears.
+  /// Receives the finished report before the outputs are renamed. If it fails, no output appears.
   std::function<Status(const CheckpointReport&)> deliver;
 };
 
@@ -33,7 +33,7 @@ struct WrittenTensor {
   std::string dtype;
   std::vector<u64> shape;
   u64 bytes = 0;
-  std::string file;  ///< base name of the file it is in
+  std::string file;  ///< base name of its file
 };
 
 struct CheckpointReport {
@@ -42,20 +42,20 @@ struct CheckpointReport {
   struct File {
     std::string name;
     u64 bytes = 0;
-    u64 tensors = 0;  ///< 0 for files beside the weights
+    u64 tensors = 0;  ///< 0 for side files
   };
   std::vector<File> files;
   std::vector<WrittenTensor> tensors;
-  /// Names of tensors whose elements are those of another, which is written: first the name left out, then the kept.
+  /// Tensors omitted because they share the elements of another: the omitted name and the written one.
   std::vector<std::pair<std::string, std::string>> shared;
-  std::string wrapper;                ///< taken off the names; empty if there was none
-  std::vector<std::string> left_out;  ///< tensors beside the wrapper (an optimizer's), by their whole names
+  std::string wrapper;                ///< prefix removed from the names; empty if there is none
+  std::vector<std::string> left_out;  ///< full names of tensors outside of the wrapper, such as an optimiser's
   FindingLog remarks;
 };
 
-/// Codes: those of the readers; "pt2st-input" for what is not a checkpoint; the first finding of class error of the
-/// checkpoint, which is then refused; "st-write-…", "out-…", usage errors; "convert-self-check" if what was written
-/// does not read back. A directory's config.json, tokenizer and texts are copied; programs are not.
+/// Fails with the codes of the readers; "pt2st-input" if the input is not a checkpoint; the first finding of class
+/// error in the checkpoint; "st-write-…", "out-…", usage errors; "convert-self-check" if the output cannot be read
+/// back. Copies a directory's config.json, tokenizer and text files, but no programs.
 Result<CheckpointReport> checkpoint_to_safetensors(const CheckpointOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_safetensors
