@@ -1,4 +1,4 @@
-# Everything comes from the packages of Debian 12 or 13; scripts/install-dependencies names them.
+# All dependencies are packages of Debian 12 and 13; see scripts/install-dependencies.
 find_package(Threads REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ON)
 find_package(OpenSSL 3.0 REQUIRED)
@@ -6,7 +6,8 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 if(MODELUTILS_STATIC)
-  # Made by packaging/static/libraries, because Debian has them as shared libraries only, or without the run-time dispatch.
+  # Built by packaging/static/libraries, because Debian has only shared libraries, or archives without run-time
+  # dispatch.
   find_library(SIMDJSON_LIBRARY NAMES libsimdjson.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   find_library(XXHASH_LIBRARY NAMES libxxhash.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED)
@@ -17,8 +18,8 @@ if(MODELUTILS_STATIC)
 else()
   find_package(simdjson REQUIRED)
   find_package(CURL 7.88 REQUIRED)
-  find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # the shared one has the run-time dispatch, the archive has not
-  find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)      # Debian wants the shared ones
+  find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # only the shared library has run-time dispatch
+  find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)      # Debian's policy prefers shared libraries
   find_library(ZLIB_LIBRARY NAMES libz.so REQUIRED)
 endif()
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
@@ -30,8 +31,8 @@ find_path(FMT_INCLUDE_DIR fmt/format-inl.h REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(CLI11_INCLUDE_DIR CLI/CLI.hpp REQUIRED)
 
-# System headers: their warnings are not ours. fmt is compiled into the library by lib/base/fmt_instances.cc, because
-# Debian ships it as a shared object only and that alone would triple the start-up time.
+# As system headers, so that their warnings are suppressed. lib/base/fmt_instances.cc compiles fmt into the library,
+# because Debian has it only as a shared object, which would triple the start-up time.
 add_library(dependencies INTERFACE)
 target_include_directories(dependencies SYSTEM INTERFACE
   ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR}

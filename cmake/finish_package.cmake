@@ -1,5 +1,5 @@
-# Run by cpack when the package is built. CPack adds scripts that call ldconfig, where Debian asks for a trigger (which
-# the package has); and dpkg-deb is what promises the same bytes for the same content.
+# Run by cpack after it has built the package. Removes the scripts that CPack adds to call ldconfig, because Debian
+# expects a trigger (which the package has), and rebuilds the package with dpkg-deb, whose output is reproducible.
 set(content ${CPACK_TOPLEVEL_DIRECTORY}/content)
 foreach(package ${CPACK_PACKAGE_FILES})
   file(REMOVE_RECURSE ${content})

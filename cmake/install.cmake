@@ -1,5 +1,5 @@
 # cmake --install: tools, library, header, CMake package, pkg-config files, documentation. modelutils.h is the only
-# interface that is installed. (Man pages and completions: tools/.)
+# installed interface. (tools/ installs man pages and completions.)
 if(MODELUTILS_STATIC)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/bin/ DESTINATION ${CMAKE_INSTALL_BINDIR} USE_SOURCE_PERMISSIONS)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/ DESTINATION libexec)
@@ -17,7 +17,7 @@ else()
 endif()
 install(FILES ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# What a program needs besides libmodelutils.a.
+# Libraries that a program must link in addition to libmodelutils.a.
 if(MODELUTILS_STATIC)
   set(MODELUTILS_STATIC_LIBS "-lstdc++ -lm")
 else()
@@ -34,7 +34,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/modelutils-config-version
 install(FILES ${PROJECT_BINARY_DIR}/modelutils-config.cmake ${PROJECT_BINARY_DIR}/modelutils-config-version.cmake
   DESTINATION ${package_dir})
 
-# The prefix is known when it is installed (cmake --install --prefix, CPack), not before.
+# The prefix is only known at installation (cmake --install --prefix, CPack).
 foreach(name modelutils modelutils-static)
   set(MODELUTILS_PREFIX "@MODELUTILS_PREFIX@")
   configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc.in @ONLY)

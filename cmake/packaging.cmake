@@ -1,8 +1,8 @@
-# cpack -G DEB: one Debian package with the tools, the library and what is needed to build against it. It is for a build
-# whose CMAKE_INSTALL_PREFIX is /usr (Debian's multiarch folders follow from that); scripts/package makes it.
+# cpack -G DEB: a single Debian package with the tools, the library and the development files. Requires
+# CMAKE_INSTALL_PREFIX=/usr (which determines Debian's multiarch folders); scripts/package builds it.
 #
-# One package, not three (tools, run-time library, development files): the whole is small, the parts are built and
-# tested together, and nothing else in Debian depends on the library alone.
+# Not split into three packages (tools, run-time library, development files), because it is small, its parts are built and
+# tested together, and no other Debian package depends on the library alone.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME modelutils)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE none)  # finish_package.cmake compresses
 set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/finish_package.cmake)
-# Which package a program that links libmodelutils depends on, and that ldconfig has work to do.
+# The package that programs linked with libmodelutils depend on, and the trigger for ldconfig.
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs
   "libmodelutils ${PROJECT_VERSION_MAJOR} modelutils (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
@@ -37,7 +37,7 @@ trust no byte of their input, and explain every refusal.
 libmodelutils gives C, and whatever can call C, the tensors and metadata of
 GGUF and safetensors models: by name, by pointer or decoded to float32.")
 
-# Name and address of the release stand in the changelog.
+# The maintainer's name and address come from the changelog.
 file(STRINGS ${PROJECT_SOURCE_DIR}/packaging/changelog signature REGEX "^ -- " LIMIT_COUNT 1)
 string(REGEX REPLACE "^ -- (.*>)  .*" "\\1" CPACK_DEBIAN_PACKAGE_MAINTAINER "${signature}")
 include(CPack)

@@ -1,6 +1,6 @@
-# The libmodelutils.a that is installed: the C API and what it reaches as one object whose only global symbols are mu_….
-# A quarter of the size of the archive that the tools link, and nothing in it can collide with its user's own symbols
-# (another version of fmt, say).
+# The installed libmodelutils.a: the C API and the code that it uses, linked into one object whose only global symbols
+# are mu_…. It is a quarter of the size of the archive for the tools, and cannot collide with its user's symbols (such
+# as another version of fmt).
 set(header ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${header})
 file(STRINGS ${header} declarations REGEX "^MU_API ")
@@ -10,7 +10,7 @@ foreach(declaration ${declarations})
   list(APPEND roots -u ${function})
 endforeach()
 
-# Where there is an archive of everything, it is inside as well.
+# In a static build, the dependencies are included.
 set(inside)
 if(MODELUTILS_STATIC)
   get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)

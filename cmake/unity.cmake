@@ -1,9 +1,9 @@
-# Compiling several files of one folder as one unit: most of what a small file costs is its headers and the templates
-# of the standard library that it instantiates, and a unit pays for them once.
+# Unity builds: compiles several files of a folder together. For small files, most of the compile time is spent on
+# headers and on standard library templates, which a unit needs only once.
 option(MODELUTILS_UNITY "Compile the files of a folder together (off: each for itself)" ON)
 
-# group_units(TARGET BYTES): puts TARGET's files, folder by folder, into units of up to BYTES of text. Files that bring
-# a heavy header of their own ask to be left alone by the property SKIP_UNITY_BUILD_INCLUSION.
+# group_units(TARGET BYTES): groups TARGET's files, by folder, into units of up to BYTES of text. Files with expensive
+# headers of their own are excluded by the property SKIP_UNITY_BUILD_INCLUSION.
 function(group_units target bytes)
   if(NOT MODELUTILS_UNITY)
     return()
@@ -32,7 +32,7 @@ function(group_units target bytes)
     set_source_files_properties(${path} TARGET_DIRECTORY ${target}
                                 PROPERTIES UNITY_GROUP ${room}_${number_${room}})
   endforeach()
-  # A name of one file may shadow a name of another, which is none of its business.
+  # Names in one file may shadow names in another file of the unit.
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow=local>)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)

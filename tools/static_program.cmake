@@ -1,6 +1,6 @@
-# All tools as one static program, bin/modelutils, and a link to it for each name: what they share is there once. It is made
-# of one object, in which all but the C and C++ libraries is linked, so that whoever has another glibc can link it again
-# (the LGPL asks for that).
+# All tools as one static program, bin/modelutils, with a link for each tool's name, so that shared code exists once. It
+# is linked from a single object that contains everything but the C and C++ libraries, so that users can relink it with
+# another glibc, as the LGPL requires.
 set(functions)
 set(table)
 add_library(static_tools OBJECT)
@@ -13,7 +13,7 @@ foreach(tool ${tools})
     string(APPEND table "    {\"${tool}\", ${source}_main},\n")
   endif()
 endforeach()
-# The helper for addresses is this program, too: libexec/modelutils/fetch.
+# The program is also the helper for addresses: libexec/modelutils/fetch.
 foreach(source main exchange_program)
   target_sources(static_tools PRIVATE fetch/${source}.cc)
 endforeach()
@@ -45,7 +45,7 @@ list(APPEND links COMMAND ${CMAKE_COMMAND} -E make_directory ${helpers}
                   COMMAND ${CMAKE_COMMAND} -E create_symlink ../../bin/modelutils ${helpers}/fetch)
 set(program ${PROJECT_BINARY_DIR}/bin/modelutils)
 add_custom_command(OUTPUT ${program} VERBATIM
-  # Templates of the C++ library that are unique in a program (its tables of digits) are in the object and in the library.
+  # C++ library templates that are unique per program (tables of digits) are in both the object and the library.
   COMMAND ${CMAKE_CXX_COMPILER} -static -s -o ${program} ${object} -Wl,-z,muldefs
   ${links}
   DEPENDS ${object}

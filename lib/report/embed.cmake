@@ -1,5 +1,5 @@
-# embed_files(NAME FILE…): writes the files, one behind the other, as bytes to NAME.inc in the folder of the build, for a
-# source that includes it. Configured anew when one of them changes.
+# embed_files(NAME FILE…): writes the concatenated files as bytes to NAME.inc in the build folder, for a source that
+# includes it. Reconfigures if one of them changes.
 function(embed_files name)
   set(all "")
   foreach(path ${ARGN})
