@@ -1,13 +1,13 @@
-# Builds download caches as the programs leave them behind, for tests. To be sourced. Checksums come from coreutils.
+# Builds download caches like the programs that fill them. Source this file. Checksums come from coreutils.
 
 git_sha1() { { printf 'blob %d\0' "$(stat -c %s "$1")"; cat "$1"; } | sha1sum | cut -d' ' -f1; }
 sha256() { sha256sum "$1" | cut -d' ' -f1; }
 
-# One file of a revision of a Hugging Face repository: its blob and the link to it.
+# Adds a file to a revision of a Hugging Face repository: its blob, and the link to it.
 hub_file() { # repository, revision, name in the repository, file
   local blob up=../.. part=$3
   case $3 in
-    *.gguf | *.safetensors) blob=$(sha256 "$4") ;; # by Git LFS
+    *.gguf | *.safetensors) blob=$(sha256 "$4") ;; # stored with Git LFS
     *) blob=$(git_sha1 "$4") ;;
   esac
   mkdir -p "$1/blobs" "$(dirname "$1/snapshots/$2/$3")"
@@ -16,7 +16,7 @@ hub_file() { # repository, revision, name in the repository, file
   ln -s "$up/blobs/$blob" "$1/snapshots/$2/$3"
 }
 
-# A folder as a revision.
+# Adds a folder as a revision.
 hub_model() { # repository, revision, folder
   local file
   for file in "$3"/*; do hub_file "$1" "$2" "$(basename "$file")" "$file"; done
@@ -25,7 +25,7 @@ hub_model() { # repository, revision, folder
   : >"$1/.no_exist/$2/adapter_config.json"
 }
 
-# Moves the large blobs of a repository to those that the whole cache shares, as huggingface_hub does with files in Xet.
+# Moves a repository's large blobs to the blobs shared by the whole cache, as huggingface_hub does for files in Xet.
 share_blobs() { # cache, repository
   local blob xet
   mkdir -p "$1/blobs"
@@ -42,7 +42,7 @@ share_blobs() { # cache, repository
   done
 }
 
-# The record of a file that was downloaded to a folder.
+# Writes the record of a file that was downloaded to a folder.
 local_record() { # folder, name, revision
   local record=$1/.cache/huggingface/download/$2.metadata etag
   mkdir -p "$(dirname "$record")"
@@ -50,7 +50,7 @@ local_record() { # folder, name, revision
   printf '%s\n%s\n1712656091.123\n' "$3" "$etag" >"$record"
 }
 
-# A blob of Ollama; prints its layer.
+# Adds a blob of Ollama; prints its layer.
 ollama_layer() { # models folder, kind, file
   local digest
   digest=$(sha256 "$3")
@@ -58,7 +58,7 @@ ollama_layer() { # models folder, kind, file
   printf '{"mediaType":"application/vnd.ollama.image.%s","digest":"sha256:%s","size":%d}' "$2" "$digest" "$(stat -c %s "$3")"
 }
 
-# A model of Ollama from "KIND=FILE" pairs.
+# Adds a model of Ollama from "KIND=FILE" pairs.
 ollama_model() { # models folder, name, tag, pairs
   local manifest=$1/manifests/registry.ollama.ai/library/$2/$3 layers='' config=$1/config pair
   mkdir -p "$(dirname "$manifest")"

@@ -15,7 +15,7 @@ using gguf::Value;
 
 template <typename T>
 bool same_bytes(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;  // NaN included
+  return std::memcmp(&a, &b, sizeof(T)) == 0;  // also equal for NaN
 }
 
 std::string bytes_of(const ByteSource& source, u64 offset, u64 size) {

@@ -1,4 +1,4 @@
-// parse -> write: the same document laid out again. For round-trip tests and the fuzzer.
+// Parses a document and lays it out again, for round-trip tests and the fuzzer.
 #pragma once
 
 #include "gguf/parse.h"
@@ -6,12 +6,12 @@
 
 namespace modelutils::test {
 
-/// The header of a parsed document as the writer would make it. Errors: those of copy_key() and layout(), and
-/// "test-unknown-type" for tensors that cannot be named to the writer.
+/// Returns the header that the writer makes for a parsed document. Fails like copy_key() and layout(), or with
+/// "test-unknown-type" for tensor types that the writer does not know.
 Result<gguf::OutLayout> lay_out_again(const ByteSource& source, const gguf::Document& document);
 
-/// The first difference between two documents that must say the same (keys with their values, array elements, tensors,
-/// alignment), or an empty text. Positions in the file may differ.
+/// Describes the first difference between two equivalent documents (keys and values, array elements, tensors,
+/// alignment); empty if there is none. Positions in the file may differ.
 std::string difference(const ByteSource& a_source, const gguf::Document& a, const ByteSource& b_source,
                        const gguf::Document& b);
 

@@ -1,4 +1,4 @@
-// Writes GGUF files field by field, right ones and wrong ones.
+// Writes valid or deliberately invalid GGUF files, field by field.
 #pragma once
 
 #include <algorithm>
@@ -18,41 +18,41 @@
 
 namespace modelutils::test {
 
-/// A tensor as it is to stand in the file. What is not given is made right: the offset by adding up, n_dims from `ne`,
-/// the name's length from the name.
+/// A tensor for the file. Values that are not given are derived: the offset from the preceding tensors, n_dims from
+/// `ne`, the name's length from the name.
 struct BuilderTensor {
   std::string name;
   std::vector<u64> ne;
   u32 type = 0;           ///< any id; 0 is F32
-  std::string data = {};  ///< the bytes in the data section
+  std::string data = {};  ///< its bytes in the data section
   std::optional<u64> offset = {};
   std::optional<u32> n_dims = {};
   std::optional<u64> name_length = {};
 };
 
-/// Builds one file. Every setter gives the builder back, so that a file is one expression:
+/// Builds one file. Setters return the builder, so a file is a single expression:
 ///
 ///   GgufBuilder().key_string("general.architecture", "llama").f32_tensor("t", {4, 2}).build()
 ///
-/// The text of the setters is encoded by build(): big_endian() and version() hold for all of it, wherever they stand.
-/// Nothing is checked and nothing is put right: a wrong file is what many tests want.
+/// build() encodes everything, so big_endian() and version() apply to the whole file, wherever they are called. Nothing
+/// is validated or corrected, because many tests need invalid files.
 class GgufBuilder {
  public:
   GgufBuilder& magic(std::string bytes) { return magic_ = std::move(bytes), *this; }
   GgufBuilder& version(u32 version) { return version_ = version, *this; }
   GgufBuilder& big_endian(bool on = true) { return big_endian_ = on, *this; }
-  /// The counts in the header, if they are not to be the true ones.
+  /// Overrides a count in the header.
   GgufBuilder& kv_count(u64 count) { return kv_count_ = count, *this; }
   GgufBuilder& tensor_count(u64 count) { return tensor_count_ = count, *this; }
-  /// The alignment that the data is laid out with. Adds no key.
+  /// Alignment of the data section. Adds no key.
   GgufBuilder& layout_alignment(u64 alignment) { return alignment_ = alignment, *this; }
-  /// The byte that all padding is made of.
+  /// The byte used for all padding.
   GgufBuilder& padding(char byte) { return padding_ = byte, *this; }
-  /// No padding behind the last tensor.
+  /// Omits the padding after the last tensor.
   GgufBuilder& without_end_padding() { return end_padding_ = false, *this; }
-  /// No padding before the data.
+  /// Omits the padding before the data section.
   GgufBuilder& without_header_padding() { return header_padding_ = false, *this; }
-  /// Bytes behind everything else.
+  /// Bytes appended to the file.
   GgufBuilder& trailing(std::string bytes) { return trailing_ = std::move(bytes), *this; }
 
   // Keys, in the order of the calls.
@@ -66,7 +66,7 @@ class GgufBuilder {
   GgufBuilder& key_u64(std::string_view key, u64 value) { return number(key, value); }
   GgufBuilder& key_i64(std::string_view key, i64 value) { return number(key, value); }
   GgufBuilder& key_f64(std::string_view key, double value) { return number(key, value); }
-  /// The byte may be anything.
+  /// The byte may have any value.
   GgufBuilder& key_bool(std::string_view key, u8 byte);
   GgufBuilder& key_string(std::string_view key, std::string_view value);
   GgufBuilder& key_strings(std::string_view key, const std::vector<std::string>& values);
@@ -80,26 +80,26 @@ class GgufBuilder {
     });
   }
   GgufBuilder& key_bools(std::string_view key, const std::vector<u8>& bytes);
-  /// An array with any element type, any count, any bytes.
+  /// An array with any element type, count and bytes.
   GgufBuilder& key_raw_array(std::string_view key, u32 element_type, u64 count, std::string bytes);
-  /// A key with any type id and any bytes behind it.
+  /// A key with any type id, followed by any bytes.
   GgufBuilder& key_raw(std::string_view key, u32 type, std::string bytes);
-  /// A key record byte for byte, its length included.
+  /// A complete key record, including its length.
   GgufBuilder& raw_record(std::string bytes);
 
   // Tensors, in the order of the calls.
   GgufBuilder& tensor(BuilderTensor tensor) { return tensors_.push_back(std::move(tensor)), *this; }
-  /// F32 with the values 0, 1, 2, …
+  /// An F32 tensor with the values 0, 1, 2, …
   GgufBuilder& f32_tensor(std::string name, std::vector<u64> ne);
 
-  /// The whole file.
+  /// Returns the whole file.
   std::string build() const;
-  /// Magic to the end of the last tensor info, without padding.
+  /// Returns the bytes from the magic to the end of the last tensor info, without padding.
   std::string build_header() const;
-  /// The whole file in memory, as a source.
+  /// Returns the whole file as a source in memory.
   std::shared_ptr<MemoryFile> source(std::string name = "built.gguf") const;
 
-  /// Appends a number in the byte order of the file, e.g. for key_raw_array().
+  /// Appends a number in the file's byte order, e.g. for key_raw_array().
   template <typename T>
   void put(std::string& out, T value) const {
     char bytes[sizeof(T)];
@@ -107,7 +107,7 @@ class GgufBuilder {
     if (big_endian_) std::reverse(bytes, bytes + sizeof(T));
     out.append(bytes, sizeof(T));
   }
-  /// Appends a length and text (version 1 has 32-bit lengths).
+  /// Appends a length and the text (lengths have 32 bits in version 1).
   void put_text(std::string& out, std::string_view text) const { put_length(out, text.size()), out.append(text); }
   void put_length(std::string& out, u64 length) const;
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes a GGUF with faults planted in it, field by field; a reader and writer of its own, independent of the library.
+"""Writes a modified GGUF, for planting faults field by field. An independent reader and writer, which does not use the library.
 usage: gguf_edit.py IN.gguf OUT.gguf OPERATION…
   drop-tensor NAME | rename-tensor NAME NEW | retype NAME TYPE-ID | reshape NAME NE0,NE1,… | add-tensor NAME NE0,… (F32 zeros)
-  join NAME,NAME,… NEW (their rows one after another, at the first's place)
+  join NAME,NAME,… NEW (concatenates their rows, at the first's place)
   poke NAME OFFSET HEXBYTES (in the tensor's data) | poke-key KEY OFFSET HEXBYTES | drop-key KEY | rename-key KEY NEW | set-key KEY TYPE VALUE (u32, f32, string, bool)
-NAME and KEY must be there. As a module: Gguf(path), Gguf(data=bytes), .encode(), .write(path)."""
+NAME and KEY must exist. As a module: Gguf(path), Gguf(data=bytes), .encode(), .write(path)."""
 import struct, sys
 
 SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
@@ -96,7 +96,7 @@ class Gguf:
     def retype(self, name, kind):
         tensor = self.tensor(name)
         tensor[2] = kind
-        if kind in BLOCKS:  # of an unknown type nobody knows the size
+        if kind in BLOCKS:  # the size of unknown types is unknown
             self.resize(tensor)
 
     def reshape(self, name, ne):

@@ -1,5 +1,5 @@
-"""The keys and the values of a GGUF, as the tool gguf-dump lists them: {key: value}, {name: array of float64}; of types other than
-F32, F16 and BF16 the bytes."""
+"""Reads the keys and tensors of a GGUF with gguf-dump: {key: value} and {name: array}. Arrays are float64 for F32, F16 and BF16,
+bytes for other types."""
 import json
 import subprocess
 

@@ -1,5 +1,5 @@
-"""Variants of a GGUF model for tests/property/required.py: parts left out, fused, split or retyped.
-variants(model) yields (label, variant, is_same); is_same: a program that loads the variant computes what it does with the model."""
+"""Variants of a GGUF model for tests/property/required.py: parts omitted, fused, split or retyped.
+variants(model) yields (label, variant, is_same); is_same: a program that loads the variant computes the same as with the model."""
 import copy, re, struct
 
 from gguf_edit import Gguf, size_of
@@ -20,7 +20,7 @@ def without(model, *names):
 
 
 def number(model, suffix):
-    """The value of "<architecture>.<suffix>", or None if it is not one whole number."""
+    """Returns the value of "<architecture>.<suffix>", or None if it is not a single integer."""
     for name, kind, value in model.keys:
         if name.split(".", 1)[-1] == suffix and not name.startswith(("general.", "tokenizer.")) and kind in (U32, U64):
             return int.from_bytes(value, "little")
@@ -32,13 +32,13 @@ def architecture(model):
 
 
 def by_layer(model, part):
-    """{"blk.N": tensor} of the tensors "blk.N.PART"."""
+    """Returns {"blk.N": tensor} for the tensors "blk.N.PART"."""
     found = (re.fullmatch(r"(blk\.\d+)\." + re.escape(part), tensor[0]) for tensor in model.tensors)
     return {match[1]: model.tensor(match[0]) for match in found if match}
 
 
 def matrices(tensor):
-    """The bytes of each row of each matrix: matrices(t)[expert][row]."""
+    """Returns the bytes of each row of each matrix: matrices(t)[expert][row]."""
     name, ne, kind, data = tensor
     size = size_of(kind, ne[:1])
     rows = [data[i:i + size] for i in range(0, len(data), size)]
@@ -47,7 +47,7 @@ def matrices(tensor):
 
 
 def parts_left_out(model):
-    """Each key and the first tensor of each kind; then whole kinds, and what belongs together."""
+    """Omits each key and the first tensor of each kind; then whole kinds, and groups that belong together."""
     kinds = {}
     for name, *_ in model.tensors:
         kinds.setdefault(re.sub(r"^blk\.\d+\.", "blk.#.", name), []).append(name)
@@ -78,7 +78,7 @@ def parts_left_out(model):
 
 
 def projections(model):
-    """Queries, keys and values in one tensor, alone and with what must not be next to it, and biases in both forms."""
+    """Fuses queries, keys and values into one tensor, also next to tensors that exclude it, and with biases in both forms."""
     rows = {name: ne[-1] for name, ne, *_ in model.tensors}
     kinds = {name: kind for name, _, kind, _ in model.tensors}
 
@@ -115,7 +115,7 @@ def projections(model):
 
 
 def projections_apart(model):
-    """attn_qkv as three tensors."""
+    """Splits attn_qkv into three tensors."""
     heads, kv_heads = number(model, "attention.head_count"), number(model, "attention.head_count_kv")
     apart = changed(model, [])
     for tensor in model.tensors:
@@ -142,7 +142,7 @@ def stacked(gate, up, name):
 
 
 def experts_fused(model):
-    """Gate and up matrices of the experts in one tensor, and what must not be next to it."""
+    """Fuses the gate and up matrices of the experts, also next to tensors that exclude the fused one."""
     gates, ups = by_layer(model, "ffn_gate_exps.weight"), by_layer(model, "ffn_up_exps.weight")
     layers = [layer for layer in gates if layer in ups and gates[layer][2] == ups[layer][2]]
     if not layers:
@@ -181,7 +181,7 @@ def experts_fused(model):
 
 
 def feed_forward_fused(model):
-    """The dense gate and up matrices in one tensor, as phi3 and glm4 have them, and apart where they are."""
+    """Fuses the dense gate and up matrices, as in phi3 and glm4, and splits fused ones."""
     gates, ups = by_layer(model, "ffn_gate.weight"), by_layer(model, "ffn_up.weight")
     layers = [layer for layer in gates if layer in ups and gates[layer][2] == ups[layer][2]]
     width = number(model, "feed_forward_length")
@@ -199,7 +199,7 @@ def feed_forward_fused(model):
 
 
 def older_delta_net(model):
-    """The ssm_in of Qwen3-Next files of 2025: queries, keys, values and gates of each group together."""
+    """The ssm_in of Qwen3-Next files from 2025, which has the queries, keys, values and gates of each group together."""
     state, groups, heads = (number(model, f"ssm.{key}") for key in ("state_size", "group_count", "time_step_rank"))
     joined, gates = by_layer(model, "attn_qkv.weight"), by_layer(model, "attn_gate.weight")
     layers = [layer for layer in gates if layer in joined]
@@ -221,7 +221,7 @@ def older_delta_net(model):
 
 
 def heads(model):
-    """A head of its own or none, of other types, and the factor that belongs to NVFP4 heads alone."""
+    """With and without a separate output head, in other types, and with the factor that only NVFP4 heads have."""
     embedding = model.tensor("token_embd.weight")
     own = next((t for t in model.tensors if t[0] == "output.weight"), None)
     head = own or ["output.weight", *embedding[1:]]
@@ -245,7 +245,7 @@ def heads(model):
 
 
 def companions(model):
-    """A factor beside the first matrix of each kind, and a tensor that no loader knows."""
+    """Adds a factor for the first matrix of each kind, and an unknown tensor."""
     seen = set()
     for name, ne, *_ in model.tensors:
         kind = re.sub(r"\d+", "#", name)
@@ -260,7 +260,7 @@ def companions(model):
 
 
 def longer(model, extra):
-    """The keys of a model with `extra` more blocks: arrays with one number for each layer repeat the last one."""
+    """Returns the keys of a model with `extra` more blocks: arrays with a number per layer repeat the last one."""
     layers = number(model, "block_count")
     keys = []
     for name, kind, value in model.keys:
@@ -276,7 +276,7 @@ def longer(model, extra):
 
 
 def predictions(model):
-    """A block that predicts further tokens is counted, but absent."""
+    """Counts a block for multi-token prediction that is missing."""
     name = architecture(model) + ".nextn_predict_layers"
     if number(model, "nextn_predict_layers") is not None or number(model, "block_count") is None:
         return
@@ -287,7 +287,7 @@ def predictions(model):
 
 
 def windows(model):
-    """A window without a sliding layer, with sliding layers alone, and none."""
+    """With a window but no sliding layer, with only sliding layers, and without a window."""
     window, pattern = (f"{architecture(model)}.attention.sliding_window{end}" for end in ("", "_pattern"))
     stated = next((key for key in model.keys if key[0] == window), None)
     keys = [key for key in model.keys if key[0] not in (window, pattern)]

@@ -46,7 +46,7 @@ std::string utf8(u32 point) {
   return text;
 }
 
-// All byte symbols, then a few joined ones; the pre-tokenizer is GPT-2's.
+// A byte-level BPE tokenizer with all byte symbols, a few merges, and GPT-2's pre-tokenizer.
 std::string byte_level_tokenizer() {
   json::Writer out;
   out.begin_object();
@@ -102,7 +102,7 @@ void HfDirectory::add(const std::string& name, std::vector<u64> shape) {
   for (u64 dim : shape) count *= dim;
   std::mt19937 random(static_cast<u32>(tensors.size()) + 1);
   std::normal_distribution<float> normal(0.0f, 0.5f);
-  // Values that f16 and bf16 hold exactly, so that a test may choose the stored type freely.
+  // Use values that f16 and bf16 hold exactly, so that tests can choose any stored type.
   for (u64 i = 0; i < count; ++i) tensor.values.push_back(bf16_to_f32(f32_to_bf16(normal(random))));
   tensor.shape = std::move(shape);
   tensors[name] = std::move(tensor);

@@ -1,4 +1,4 @@
-"""Writes small importance matrices: GGUF, and the .dat of before. entries: {name: (sums, counts)}."""
+"""Writes small importance matrices, as GGUF and in the older .dat format. entries: {name: (sums, counts)}."""
 import struct
 
 from tiny_gguf import key, text
@@ -15,7 +15,7 @@ def dat(path, entries, chunks=None, dataset="calibration.txt"):
 
 
 def gguf(path, entries, chunks=7, chunk_size=512, datasets=("calibration.txt",), plain=()):
-    """plain: names of entries that also have sums of the values themselves."""
+    """plain: names of entries that also have sums of the unsquared values."""
     tensors = []
     for name, (sums, counts) in entries.items():
         matrices = len(counts)

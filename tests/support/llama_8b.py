@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Writes a GGUF of the size that people have: the shape, types and header of Llama 3.1 8B in Q4_K_M, with made-up tokens and
-a hole where 4.9 GB of tensor data would be. usage: llama_8b.py OUT.gguf
+"""Writes a GGUF of realistic size: the shape, types and header of Llama 3.1 8B in Q4_K_M, with invented tokens and a hole in
+place of 4.9 GB of tensor data. usage: llama_8b.py OUT.gguf
 
-Sizes are those of the published config.json; which tensors of Q4_K_M are Q6_K is llama.cpp's rule (use_more_bits): of 32
-layers the first and the last four, and every third between.
+Sizes are from the published config.json. llama.cpp's rule (use_more_bits) determines which tensors of Q4_K_M are Q6_K: of 32
+layers the first and last four, and every third in between.
 """
 import struct
 import sys
 
 LAYERS, WIDTH, FEED_FORWARD, HEADS, HEADS_KV, VOCABULARY, MERGES = 32, 4096, 14336, 32, 8, 128256, 280147
 U32, I32, F32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
-TYPES = {"F32": (0, 1, 4), "Q4_K": (12, 256, 144), "Q6_K": (14, 256, 210)}  # id, elements of a block, its bytes
+TYPES = {"F32": (0, 1, 4), "Q4_K": (12, 256, 144), "Q6_K": (14, 256, 210)}  # id, elements per block, bytes per block
 TEMPLATE = """{{ bos_token }}{% if tools %}{{ tools | tojson }}{% endif %}{% for message in messages %}<|start_header_id|>\
 {{ message['role'] }}<|end_header_id|>
 

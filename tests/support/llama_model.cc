@@ -36,12 +36,12 @@ std::string random_tensor(u32 type, u64 elements, u32 seed) {
   std::mt19937 random(seed);
   std::string bytes(ggml_bytes(type, elements), '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
-  // Neither Inf nor NaN in plain floats: no exponent of all ones.
+  // No Inf or NaN in float types: clear an exponent bit.
   const std::size_t width = type == ggml_f32 ? 4 : type == ggml_f16 || type == ggml_bf16 ? 2 : 0;
   for (std::size_t i = width; width != 0 && i <= bytes.size(); i += width) {
     bytes[i - 1] = static_cast<char>(bytes[i - 1] & (random() % 4 == 0 ? 0x80 : 0xBB));  // some subnormals
   }
-  // Nor in the scale and minimum of types that tests decode.
+  // The same for the scale and minimum of types that tests decode.
   if (type == ggml_q4_1 || type == ggml_q5_1 || type == ggml_q5_k) {
     const std::size_t block = ggml_bytes(type, type == ggml_q5_k ? 256 : 32);
     for (std::size_t i = 0; i < bytes.size(); i += block) {

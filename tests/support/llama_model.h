@@ -1,4 +1,4 @@
-// Small llama-shaped GGUF models for tests: any shape, any types, one file or split.
+// Small llama-like GGUF models for tests, with any shape and types, in one file or split.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace modelutils::test {
 
-/// A tensor as it stands in the file; `type` is ggml's id.
+/// A tensor as stored; `type` is ggml's id.
 struct LlamaTensor {
   std::string name;
   std::vector<u64> ne;
@@ -19,7 +19,7 @@ struct LlamaTensor {
   std::string data;
 };
 
-/// ggml's type ids that tests use.
+/// The ggml type ids that tests use.
 enum GgmlType : u32 {
   ggml_f32 = 0,
   ggml_f16 = 1,
@@ -47,21 +47,21 @@ struct LlamaShape {
   u64 head_dim = 16;
   u64 intermediate = 96;
   u64 context = 24;
-  u32 weight_type = ggml_q8_0;  ///< of matrices
-  u32 down_type = ggml_q8_0;    ///< of ffn_down
-  u32 norm_type = ggml_f32;     ///< of norms and biases
+  u32 weight_type = ggml_q8_0;  ///< type of the matrices
+  u32 down_type = ggml_q8_0;    ///< type of ffn_down
+  u32 norm_type = ggml_f32;     ///< type of norms and biases
   bool qkv_bias = false;
   bool output_bias = false;
   bool mlp_bias = false;
-  u32 seed = 1;  ///< of the tensors' bytes
+  u32 seed = 1;  ///< for the tensors' random bytes
 };
 
-/// Bytes of `elements` of a type (a test's own table).
+/// The size of `elements` elements of a type, from the tests' own table.
 u64 ggml_bytes(u32 type, u64 elements);
-/// Random bytes for a tensor; float types get finite values, subnormals among them.
+/// Random bytes for a tensor; float types get finite values, including subnormals.
 std::string random_tensor(u32 type, u64 elements, u32 seed);
 
-/// A model that may be changed before it is built.
+/// A model that tests may change before building it.
 struct LlamaModel {
   explicit LlamaModel(const LlamaShape& shape);
 
@@ -71,19 +71,19 @@ struct LlamaModel {
   u64 alignment = 32;
   u32 version = 3;
   std::vector<LlamaTensor> tensors;
-  /// Adds or replaces keys: called last.
+  /// Adds or replaces keys. Called last.
   std::function<void(GgufBuilder&)> more_keys;
-  /// Keys (without the architecture) that are left out.
+  /// Keys to omit, without the architecture's prefix.
   std::vector<std::string> without;
 
   LlamaTensor& tensor(std::string_view name);
   void add(std::string name, std::vector<u64> ne, u32 type);
-  /// rope_freqs.weight with this content.
+  /// Adds rope_freqs.weight with these values.
   void add_rope_freqs(const std::vector<float>& freqs);
   void remove(std::string_view name);
 
   std::string build() const;
-  /// `parts` files with the split keys, tensors dealt out in order.
+  /// Returns `parts` files with the split keys and the tensors distributed in order.
   std::vector<std::string> build_split(u32 parts) const;
 
  private:

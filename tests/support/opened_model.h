@@ -1,4 +1,4 @@
-// A path opened as the tools open it.
+// Opens a path like the tools do.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace modelutils::test {
 
-/// Error "unknown" for what is of no format that we know.
+/// Fails with "unknown" if the format is not recognised.
 inline Result<Model> opened(const std::string& path, OutsideLinks links = OutsideLinks::warn) {
   MU_ASSIGN(PathProbe probe, probe_path(path, links));
   if (!probe.format) return input_error("unknown", "is of no known format", {}, {}, path);

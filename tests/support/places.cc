@@ -1,5 +1,5 @@
-// The only file of the tests that knows where the build lies: all others are the same in every checkout, and a compiler
-// cache has them once.
+// The only test file that depends on the location of the build, so that checkouts can share a compiler cache for all
+// others.
 #include "support/temp_dir.h"
 
 namespace modelutils::test {

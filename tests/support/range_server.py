@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Serves a folder over HTTP on loopback while a command runs: range_server.py FOLDER COMMAND ARGUMENT…
 
-The command finds the address in ADDRESS. The first folder of a path is how the server behaves; what follows is the file:
-good, cut (every answer ends after 10 bytes), refuse (404), forbid (403), shift (another range), html, loop (redirects for ever),
-scheme (redirects to file:), changed (another ETag each time), whole (no ranges), busy (503 to the first request). The
-Hub's list of files, /api/models/…, has all that lies in the folder; other is a Hub whose list is none. Requests are
-counted in the file REQUESTS, if that is set: one line "PATH RANGE TOKEN" for each.
+The environment variable ADDRESS tells the command the server's address. The first folder of a path selects the server's behaviour,
+the rest is the file: good, cut (every response ends after 10 bytes), refuse (404), forbid (403), shift (another range), html, loop
+(endless redirects), scheme (redirects to file:), changed (another ETag each time), whole (no ranges), busy (503 to the first
+request). The Hub's list of files, /api/models/…, contains everything in the folder; other is a Hub without one. If
+REQUESTS is set, each request is logged to that file as a line "PATH RANGE TOKEN".
 """
 import hashlib
 import http.server
@@ -19,7 +19,7 @@ folder, command = sys.argv[1], sys.argv[2:]
 
 
 def listing():
-    """What the Hub says of the folder as a repository."""
+    """The response of the Hub about the folder as a repository."""
     files = []
     for at, _, names in os.walk(folder):
         for name in sorted(names):
@@ -97,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    def handle_error(self, *_):  # a client that goes away early
+    def handle_error(self, *_):  # a client that disconnects early
         pass
 
 

@@ -35,14 +35,14 @@ float half(u16 bits) {
       sign * std::ldexp(exponent == 0 ? mantissa : 1024 + mantissa, exponent == 0 ? -24 : exponent - 25));
 }
 
-// The code of element `i` of a block of 32: nibbles from `nibbles` on, fifth bits at `fifth` (0: none).
+// Returns the code of element `i` in a block of 32. The nibbles are at `nibbles`, the fifth bits at `fifth` (0: none).
 unsigned code(std::string_view block, std::size_t i, std::size_t nibbles, std::size_t fifth) {
   const unsigned byte = byte_at(block, nibbles + i % 16);
   const unsigned low = i < 16 ? byte & 15 : byte >> 4;
   return low + (fifth != 0 && (get<u32>(block, fifth) >> i & 1) != 0 ? 16 : 0);
 }
 
-// Q5_K: d, dmin, 12 bytes of 6-bit scales and minima, 32 bytes of fifth bits, 128 of nibbles.
+// Q5_K: d, dmin, 12 bytes of 6-bit scales and minima, 32 bytes of fifth bits, 128 bytes of nibbles.
 void q5_k(std::string_view block, std::string& out) {
   const float d = half(get<u16>(block, 0));
   const float dmin = half(get<u16>(block, 2));

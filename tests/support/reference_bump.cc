@@ -112,7 +112,7 @@ class Writer {
     out_.entries.push_back({std::move(name), 0, std::move(bytes)});
   }
 
-  // Rows 0, 2, 4, … and then 1, 3, 5, … of a head, where that is asked for.
+  // Reorders the rows of a head to 0, 2, 4, …, 1, 3, 5, … if the options ask for it.
   std::string halves(const std::string& head, u64 row) const {
     if (!options_.split_halves || model_.shape.architecture != "llama") return head;
     std::string even, odd;
@@ -120,7 +120,7 @@ class Writer {
     return even + odd;
   }
 
-  /// The rows of each head, then `pad` zero rows.
+  /// Adds the rows of each head, followed by `pad` zero rows.
   void weight(std::string name, const std::string& source, u64 heads, u64 pad) {
     const LlamaTensor& tensor = model_.tensor(source);
     const u64 row = ggml_bytes(tensor.type, tensor.ne[0]);
@@ -150,7 +150,7 @@ class Writer {
     const LlamaTensor& tensor = model_.tensor(source);
     const u64 head = ggml_bytes(tensor.type, model_.shape.head_dim);
     const u64 padding = ggml_bytes(tensor.type, pad);
-    if (options_.split_halves && tensor.type == ggml_f32) {  // [head][row][column] instead of [row][head][column]
+    if (options_.split_halves && tensor.type == ggml_f32) {  // order [head][row][column] instead of [row][head][column]
       std::string packed;
       for (u64 h = 0; h < model_.shape.heads; ++h) {
         for (u64 e = 0; e < model_.shape.embed; ++e) {

@@ -1,5 +1,5 @@
-// BUMPWGT3 written a second time, straight from docs/formats/bump.md: in memory, slow, and with nothing of lib/bump.
-// What the converter is compared with.
+// Reference implementation of BUMPWGT3, written from docs/formats/bump.md: in memory, slow, and independent of
+// lib/bump. Tests compare the converter with it.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct ReferenceOptions {
   u64 align_head = 1;
   u64 context = 0;  ///< 0: the model's own
   bool renumbered = false;
-  bool split_halves = false;  ///< Q and K of llama, and F32 wo
+  bool split_halves = false;  ///< for Q and K of llama, and F32 wo
 };
 
 struct ReferenceEntry {

@@ -14,7 +14,7 @@ namespace modelutils::test {
 
 namespace {
 
-// ---- JSON, as Python prints it
+// ---- JSON, formatted like Python's json.dumps()
 
 struct Json {
   using Members = std::vector<std::pair<std::string, Json>>;
@@ -27,11 +27,11 @@ struct Json {
   Json& operator=(Json&&) noexcept;
   ~Json();
 
-  std::string scalar;  // as printed; empty: an object or array
+  std::string scalar;  // as printed; empty for an object or array
   bool is_array = false;
-  Members members;  // names empty in an array
+  Members members;  // names are empty in an array
 };
-// Here, where the members' type is complete.
+// Defined here, because Json must be complete for its members.
 Json::Json() = default;
 Json::Json(std::string printed, bool is_list, Members of)
     : scalar(std::move(printed)), is_array(is_list), members(std::move(of)) {}
@@ -42,7 +42,7 @@ Json& Json::operator=(Json&&) noexcept = default;
 Json::~Json() = default;
 
 Json text(std::string_view value) {
-  return {'"' + std::string(value) + '"', false, {}};  // the tests' texts have nothing to escape
+  return {'"' + std::string(value) + '"', false, {}};  // the tests' texts need no escapes
 }
 Json number(u64 value) {
   return {std::to_string(value), false, {}};
@@ -200,7 +200,7 @@ class Writer {
     return type;
   }
 
-  // Norms and biases in float32, or zeros.
+  // Returns norms and biases in float32; zeros if the tensor is absent.
   std::string floats(const std::string& source, u64 length) const {
     const LlamaTensor* tensor = find(source);
     if (tensor == nullptr) return std::string(length * 4, '\0');

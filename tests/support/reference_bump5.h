@@ -1,5 +1,5 @@
-// BUMPWGT5 written a second time, straight from docs/formats/bump5.md: in memory, slow, and with nothing of lib/bump,
-// lib/to_bump or lib/json. What the converter is compared with.
+// Reference implementation of BUMPWGT5, written from docs/formats/bump5.md: in memory, slow, and independent of
+// lib/bump, lib/to_bump and lib/json. Tests compare the converter with it.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace modelutils::test {
 
-/// A tokenizer as GGUF has it; no tokens: none.
+/// A tokenizer as in GGUF. Without tokens, there is none.
 struct TinyTokens {
   std::string model = "llama";  ///< tokenizer.ggml.model
   std::vector<std::string> tokens;
@@ -18,18 +18,19 @@ struct TinyTokens {
   std::vector<std::string> merges;
 };
 
-/// What LlamaModel does not know of a model.
+/// Properties of a model that LlamaModel lacks.
 struct Bump5Traits {
   TinyTokens vocabulary;
   std::string name = "tiny";
   float linear_scaling = 1;  ///< rope.scaling.factor; 1: no such key
   u32 sliding_window = 0;    ///< 0: no such key
-  bool as_is = false;        ///< matrices in the source's own type, as upstream's converter writes them
+  bool as_is = false;        ///< keep the matrices' types, like upstream's converter
 };
 
-/// A model of that shape, of architecture llama, qwen2, qwen3 or gemma3, with the norms that it has and these keys.
+/// Returns a model of the shape, of architecture llama, qwen2, qwen3 or gemma3, with that architecture's norms and keys
+/// for `traits`.
 LlamaModel bump5_model(const LlamaShape& shape, const Bump5Traits& traits);
-/// 12 tokens and more ("ab" from "a" and "b" among them), two merges of which one is of no tokens.
+/// At least 12 tokens (including "ab" from "a" and "b"), and two merges, one of which refers to missing tokens.
 TinyTokens tiny_tokens(std::string model);
 
 struct ReferenceEntry5 {
@@ -39,7 +40,7 @@ struct ReferenceEntry5 {
   std::string bytes;
 };
 
-/// The four files.
+/// The four output files.
 struct ReferenceBump5 {
   std::vector<ReferenceEntry5> entries;
   u64 payload_end = 0;
@@ -49,7 +50,7 @@ struct ReferenceBump5 {
   std::string config;
 };
 
-/// `creator`: the metadata's created_by. `context`: 0 is the model's own.
+/// `creator` is created_by in the metadata. `context` 0 means the model's own.
 ReferenceBump5 reference_bump5(LlamaModel model, const Bump5Traits& traits, const std::string& creator,
                                u64 context = 0);
 

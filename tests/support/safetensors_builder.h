@@ -1,4 +1,4 @@
-// Writes safetensors files and indexes piece by piece, right ones and wrong ones.
+// Writes valid or deliberately invalid safetensors files and indexes, piece by piece.
 #pragma once
 
 #include <memory>
@@ -13,29 +13,29 @@
 
 namespace modelutils::test {
 
-/// Builds one file. Every setter gives the builder back:
+/// Builds one file. Setters return the builder:
 ///
 ///   SafetensorsBuilder().metadata("format", "pt").tensor("a", "F32", "[2,2]", std::string(16, '\0')).build()
 ///
-/// Names, dtypes and shapes are raw JSON text (without the quotes of names and dtypes): nothing is checked, escaped or
-/// put right, because a wrong file is what many tests want.
+/// Names, dtypes and shapes are raw JSON text (names and dtypes without quotes). Nothing is validated, escaped or
+/// corrected, because many tests need invalid files.
 class SafetensorsBuilder {
  public:
   SafetensorsBuilder& metadata(std::string_view key, std::string_view value);
-  /// The next tensor, its data behind that of the one before.
+  /// Adds a tensor; its data follows the previous tensor's.
   SafetensorsBuilder& tensor(std::string_view name, std::string_view dtype, std::string_view shape, std::string data);
-  /// An entry with offsets of one's own; adds no data.
+  /// Adds an entry with the given offsets, and no data.
   SafetensorsBuilder& entry(std::string_view name, std::string_view dtype, std::string_view shape,
                             std::string_view offsets);
-  /// A whole member of the header: `"name":{…}`.
+  /// Adds a member of the header: `"name":{…}`.
   SafetensorsBuilder& member(std::string_view json) { return members_.emplace_back(json), *this; }
-  /// The whole header instead of what the setters give; no padding is added.
+  /// Sets the whole header, instead of the other setters. Adds no padding.
   SafetensorsBuilder& header(std::string json) { return header_ = std::move(json), *this; }
-  /// The length in front of the header, if it is not to be the true one.
+  /// Overrides the length before the header.
   SafetensorsBuilder& header_length(u64 length) { return length_ = length, *this; }
-  /// More bytes of data (what no entry speaks of).
+  /// Appends bytes to the data that belong to no entry.
   SafetensorsBuilder& data(std::string_view bytes) { return data_ += bytes, *this; }
-  /// Spaces behind the JSON until the data begins at a multiple of 8 (the default), or none.
+  /// Pads the JSON with spaces so that the data starts at a multiple of 8 (the default).
   SafetensorsBuilder& padded(bool on) { return padded_ = on, *this; }
 
   std::string json() const;
@@ -53,7 +53,7 @@ class SafetensorsBuilder {
 
 std::shared_ptr<MemoryFile> memory_file(std::string_view bytes, std::string name);
 
-/// `{"metadata":{"total_size":N},"weight_map":{…}}`; without total_size if nothing is given.
+/// Returns `{"metadata":{"total_size":N},"weight_map":{…}}`; without total_size if it is nullopt.
 std::string safetensors_index(const std::vector<std::pair<std::string, std::string>>& weight_map,
                               std::optional<u64> total_size = {});
 

@@ -1,4 +1,4 @@
-// The simplest way to a safetensors file in a test: the header as it shall stand there, right or wrong, and the data.
+// Makes a safetensors file from a verbatim header, valid or not, and data.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace modelutils::test {
 
-/// Eight bytes of length, `header`, `data`.
+/// Returns the header's length in eight bytes, `header`, and `data`.
 inline std::string safetensors_bytes(std::string_view header, std::string_view data) {
   std::string bytes;
   for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>((header.size() >> shift) & 0xFF));

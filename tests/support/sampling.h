@@ -1,11 +1,11 @@
-// How much of what is tried byte by byte is tried in this build.
+// The sampling rate of byte-by-byte tests in this build.
 #pragma once
 
 #include <cstddef>
 
 namespace modelutils::test {
 
-/// Every byte; with sanitizers, which look at the code and not at the values, every seventh.
+/// Every byte; in builds with sanitizers, which check the code rather than values, every seventh.
 #ifdef MODELUTILS_SANITIZED
 inline constexpr std::size_t sampling_step = 7;
 #else

@@ -1,4 +1,4 @@
-// A folder that lives as long as a test, and small helpers around files.
+// A temporary folder for a test, and helpers for files and programs.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace modelutils::test {
 
-/// Creates an empty folder below TMPDIR and removes it with all its content at the end.
+/// Creates an empty folder below TMPDIR, and removes it with its contents when destroyed.
 class TempDir {
  public:
   TempDir();
@@ -17,33 +17,33 @@ class TempDir {
   const std::string& path() const { return path_; }
   /// path() + "/" + name
   std::string file(std::string_view name) const;
-  /// Writes a file into the folder and gives its path.
+  /// Writes a file into the folder and returns its path.
   std::string write(std::string_view name, std::string_view content) const;
 
  private:
   std::string path_;
 };
 
-/// The whole content of a file; fails the process if it cannot be read (a test's own mistake).
+/// Returns the contents of a file. Terminates the process if it cannot be read, which is a mistake in the test.
 std::string read_file(const std::string& path);
 
-/// The project's tests/data, the reference data that may lie beside the project, and the built tools.
+/// The project's tests/data, the optional reference data next to the project, and the folder of the built tools.
 std::string data_dir();
 std::string shared_dir();
 std::string tools_dir();
 
-/// Is the reference data there? If not, call GTEST_SKIP() << skip_reason().
+/// True if the reference data exists. If not, call GTEST_SKIP() << skip_reason().
 bool have_shared();
 std::string skip_reason();
 
-/// What a finished program left behind.
+/// The result of a finished program.
 struct ProgramResult {
-  int status = 0;  ///< exit status; 128 + N if signal N ended it
+  int status = 0;  ///< exit status; 128 + N if signal N terminated it
   std::string out;
   std::string err;
 };
 
-/// Runs a shell command line; tools_dir() comes first in its PATH. Standard input is /dev/null.
+/// Runs a shell command line, with tools_dir() first in PATH and /dev/null as standard input.
 ProgramResult run(const std::string& command);
 
 }  // namespace modelutils::test

@@ -1,5 +1,5 @@
-"""Writes small GGUF files of F32 tensors full of zeros. Keys have the types of their Python values: str, bool, int (u32),
-float (f32) and lists of str, int, bool or float."""
+"""Writes small GGUF files with F32 tensors of zeros. Key types follow from the Python values: str, bool, int (u32), float (f32) and
+lists of str, int, bool or float."""
 import struct
 
 
@@ -27,7 +27,7 @@ def key(name, value):
 
 
 def gguf(path, keys, tensors):
-    """tensors: (name, ne) with ne as GGUF has it, the row first."""
+    """tensors: (name, ne), with ne in GGUF order, the row length first."""
     infos = data = b""
     for name, ne in tensors:
         infos += text(name) + struct.pack("<I", len(ne)) + struct.pack("<%dQ" % len(ne), *ne)

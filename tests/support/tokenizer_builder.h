@@ -1,4 +1,4 @@
-// Writes tokenizer.json and SentencePiece files, right ones and wrong ones.
+// Writes valid or deliberately invalid tokenizer.json and SentencePiece files.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace modelutils::test {
 
-/// A tokenizer.json member by member. Texts are written as JSON strings, the members called *_json as they stand.
+/// A tokenizer.json, member by member. Texts are written as JSON strings, members called *_json verbatim.
 struct TokenizerJson {
   struct Added {
     i64 id;
@@ -19,7 +19,7 @@ struct TokenizerJson {
     bool special = true;
     bool normalized = false;
   };
-  std::string type = "BPE";  ///< empty: the member is left out
+  std::string type = "BPE";  ///< empty: omit the member
   std::vector<std::pair<std::string, i64>> vocab;
   std::vector<std::pair<std::string, std::string>> merges;
   bool merges_as_pairs = false;  ///< [left, right] instead of "left right"
@@ -34,27 +34,27 @@ struct TokenizerJson {
 
   std::string text() const;
 
-  /// Byte-level BPE with the 256 byte symbols (ids 0 to 255), then `words` (each of which must be a symbol or the
-  /// concatenation of two known texts given in `merges`), and GPT-2's pre-tokenizer.
+  /// Byte-level BPE with GPT-2's pre-tokenizer and the 256 byte symbols (ids 0 to 255). Add words, each of them a
+  /// symbol or the concatenation of two known texts in `merges`.
   static TokenizerJson byte_level();
-  /// SentencePiece-like: <unk>, <s>, </s>, the 256 byte tokens (ids 0 to 258), then single characters.
+  /// Like SentencePiece: <unk>, <s>, </s> and the 256 byte tokens (ids 0 to 258), then the given characters.
   static TokenizerJson sentencepiece_like(std::string_view characters);
-  /// Appends a text with the next free id.
+  /// Adds a text with the next free id.
   TokenizerJson& word(std::string_view text);
-  /// Appends a merge and its result.
+  /// Adds a merge and its result.
   TokenizerJson& merge(std::string_view left, std::string_view right);
 };
 
-/// `{"type":"Split","pattern":{"Regex":…},"behavior":…,"invert":…}`
+/// Returns `{"type":"Split","pattern":{"Regex":…},"behavior":…,"invert":…}`.
 std::string split_json(std::string_view regex, std::string_view behaviour = "Isolated", bool invert = false);
-/// `{"type":"ByteLevel",…}`
+/// Returns `{"type":"ByteLevel",…}`.
 std::string byte_level_json(bool use_regex, bool add_prefix_space = false);
-/// A Sequence of pre-tokenizers.
+/// Returns a Sequence of pre-tokenizers.
 std::string sequence_json(const std::vector<std::string>& members, std::string_view key = "pretokenizers");
-/// A quoted JSON string.
+/// Returns a quoted JSON string.
 std::string quoted(std::string_view text);
 
-/// A protobuf message, field by field.
+/// Writes a protobuf message, field by field.
 class ProtoBuilder {
  public:
   ProtoBuilder& varint(u32 field, u64 value);
@@ -70,19 +70,20 @@ class ProtoBuilder {
   std::string out_;
 };
 
-/// A SentencePiece message.
+/// Returns a SentencePiece message.
 std::string piece_message(std::string_view text, float score, i32 type = 1);
-/// A whole tokenizer.model: pieces in order, BPE with byte fallback, the usual ids.
+/// A piece of a tokenizer.model.
 struct SpmPiece {
   std::string text;
   float score = 0;
   i32 type = 1;
 };
+/// Returns a whole tokenizer.model: the pieces in order, BPE with byte fallback by default, and the usual special ids.
 std::string sentencepiece_file(const std::vector<SpmPiece>& pieces, i32 model_type = 2, bool add_dummy_prefix = true);
 
-/// Four bytes of a precompiled map of characters.
+/// Returns four bytes of a precompiled character map.
 std::string charsmap_unit(u32 value);
-/// A map of one block of units, all without children, with `changed` in place of unit 65, and the text "x".
+/// Returns a character map of one block of units without children, with `changed` as unit 65, and the text "x".
 std::string charsmap(u32 changed = 0);
 
 }  // namespace modelutils::test
