@@ -1,5 +1,5 @@
-// A model's config.json, the GGUF that mlx2gguf makes of the model, and the config.json that is read from its keys: the
-// two say the same of everything that a runtime of the directory reads.
+// Compares a model's config.json with the config.json rebuilt from the keys of the GGUF that mlx2gguf makes: both must
+// agree on everything that a runtime of the directory reads.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Members that a GGUF cannot say, or says in other words.
+// Members that a GGUF cannot express, or expresses differently.
 const std::set<std::string, std::less<>> passed_over = {
-    // of training, of the program that wrote the file, of the cache
+    // about training, the writing program or the cache
     "attention_dropout", "attn_dropout_prob", "attn_implementation", "attn_pdrop", "aux_loss_alpha", "embd_pdrop",
     "embed_dropout", "embedding_dropout", "emb_dropout_prob", "emb_pdrop", "expert_dropout", "fp32", "fuse_norm",
     "fused_add_norm", "hidden_dropout", "initializer_range", "input_jitter_noise", "output_dropout",
@@ -29,14 +29,14 @@ const std::set<std::string, std::less<>> passed_over = {
     "cache_implementation", "for_llm_compressor", "ep_size", "mamba_ssm_dtype", "mamba_chunk_size", "chunk_size",
     "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "scale_attn_weights", "use_dynamic_ntk",
     "use_logn_attn", "seq_length", "block_mlp_init_scale", "block_out_init_scale",
-    // written by the tool, or of the parts for images
+    // written by the tool, or about image components
     "torch_dtype", "dtype", "quantization", "quantization_config", "architectures", "vision_feature_layer",
     "spatial_merge_size", "projector_hidden_act", "multimodal_projector_bias", "image_token_id", "image_token_index",
     "video_token_id", "vision_start_token_id", "vision_end_token_id", "boi_token_index", "eoi_token_index",
-    // more ends of a turn than config.json had; layers that predict several tokens are gone
+    // more end-of-turn tokens than config.json had; layers for multi-token prediction are dropped
     "eos_token_id", "num_nextn_predict_layers", "num_mtp_modules", "use_mtp", "mtp_transformer_layers",
     "mtp_num_hidden_layers",
-    // other names of what is there, and settings that no runtime reads
+    // synonyms of other members, and settings that no runtime reads
     "attention_head_dim", "attn_type_list", "bias_for_layer_norm", "block_norm_eps", "block_use_swiglu", "conv_dim",
     "d_inner", "expand", "experts_per_token", "hidden_ratio", "initial_context_length", "layer_switch",
     "max_window_layers", "mlp_expansion_factor", "moe_capacity", "moe_gate", "multi_gate", "n_layer",
@@ -45,34 +45,34 @@ const std::set<std::string, std::less<>> passed_over = {
     "time_step_rank", "use_embedding_sharing", "use_gated_activation", "use_mrope", "use_parallel_block",
     "use_parallel_embedding", "use_pos_enc", "use_rmsnorm", "use_sliding_window", "moe_use_aux_free"};
 
-// What may differ in one case, and why.
+// Expected differences of single cases, with the reason.
 const std::map<std::string, std::set<std::string, std::less<>>, std::less<>> differs = {
-    // The multipliers are in the tensors.
+    // The multipliers are applied to the tensors.
     {"falcon_h1",
      {"attention_in_multiplier", "attention_out_multiplier", "embedding_multiplier", "key_multiplier",
       "lm_head_multiplier", "mlp_multipliers", "ssm_in_multiplier", "ssm_multipliers", "ssm_out_multiplier"}},
-    // Alpha is in the base.
+    // Alpha is applied to the base.
     {"hunyuan", {"rope_scaling", "rope_theta", "mlp_bias", "moe_intermediate_size"}},
-    // Dynamic scaling is lost; a GGUF calls it a llama, as it does mistral.
+    // Dynamic scaling is lost; in a GGUF the architecture is llama, as for mistral.
     {"internlm3", {"rope_scaling", "model_type", "bias", "qkv_bias"}},
     {"mistral", {"model_type"}},
     {"mimo_4bit", {"model_type", "attention_bias"}},
     {"glm4_moe_lite", {"model_type", "partial_rotary_factor"}},
-    // No context is stated for models that have no limit of their own.
+    // No context length is written for models without a limit.
     {"granitemoehybrid", {"max_position_embeddings"}},
     {"nemotron_h", {"max_position_embeddings", "rms_norm_eps"}},
     {"rwkv7", {"max_position_embeddings"}},
     // The width after adjustment.
     {"lfm2", {"block_auto_adjust_ff_dim", "block_ff_dim", "block_multiple_of"}},
-    // The same function by another name.
+    // Another name of the same function.
     {"gpt_bigcode", {"activation_function"}},
-    // A window that is switched off, or that the runtime does not have.
+    // A window that is disabled, or that the runtime does not support.
     {"qwen2", {"sliding_window"}},
     {"starcoder2", {"sliding_window"}},
     {"plamo2", {"sliding_window"}},
     {"smollm3", {"layer_types"}},
     {"mimo_v2_flash", {"routed_scaling_factor"}},
-    {"mamba_", {"d_model"}},  // mlx-lm's older name of hidden_size
+    {"mamba_", {"d_model"}},  // mlx-lm's older name for hidden_size
     {"cohere2", {"position_embedding_type", "rotary_pct"}},
 };
 
@@ -89,7 +89,7 @@ bool equal_lists(const json::Array& a, const json::Array& b) {
                     [](json::Element x, json::Element y) { return equal(x, y); });
 }
 
-// Members of objects that a config need not have ("model_type": "").
+// Compares the members that `a` has; a config may lack others ("model_type": "").
 bool equal_objects(const json::Object& a, const json::Object& b) {
   return std::all_of(a.begin(), a.end(), [&](const json::Member& member) {
     const auto other = b.find(member.key);
@@ -119,7 +119,7 @@ bool near(const std::optional<double>& a, const std::optional<double>& b) {
   return a.has_value() == b.has_value() && (!a || std::abs(*a - *b) <= 1e-6 * std::max(std::abs(*a), std::abs(*b)));
 }
 
-// Both generations' settings of the rotary embedding, after they were normalised.
+// Compares normalised settings of the rotary embedding, from both generations of config.json.
 std::string rope_difference(const hf::Config& a, const hf::Config& b) {
   if (a.rope.theta && !near(a.rope.theta, b.rope.theta)) return "rope_theta";
   if (a.rope.theta_local && !near(a.rope.theta_local, b.rope.theta_local)) return "rope_local_base_freq";

@@ -1,4 +1,5 @@
-// What must hold of every comparison: a model equals itself, in every byte and in every form; the other way round, only
+// Properties of every comparison: a model equals itself, byte for byte and in every form, and swapping the sides
+// changes only signs.
 // the signs change.
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Every model of the reference data that is meant to be sound, and those of the project.
+// All valid models in the reference data and in the project.
 std::vector<std::string> sound_models() {
   std::vector<std::string> paths = {test::data_dir() + "/demo-model", test::data_dir() + "/bump/tiny.gguf",
                                     test::data_dir() + "/bump/tiny-split-00001-of-00002.gguf",
@@ -84,7 +85,7 @@ std::vector<std::string> names_of(const std::vector<const ListedKey*>& keys) {
   return names;
 }
 
-// Neighbours in the list of models, whatever they are: of one family or two, of one format or two.
+// Compares neighbours in the list of models, of the same or different families and formats.
 TEST(DiffProperty, TheOtherWayRoundOnlySignsChange) {
   const std::vector<std::string> models = sound_models();
   for (std::size_t i = 0; i + 1 < models.size(); ++i) {

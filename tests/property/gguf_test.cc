@@ -1,4 +1,4 @@
-// Statements about the GGUF parser and writer, tried on every prefix and every corruption of small files.
+// Properties of the GGUF parser and writer, checked on every prefix and many corruptions of small files.
 #include <gtest/gtest.h>
 
 #include "gguf/parse.h"
@@ -10,7 +10,7 @@ namespace {
 
 using test::GgufBuilder;
 
-// A small file with everything in it.
+// A small file that uses every feature.
 GgufBuilder small_file(bool big_endian = false) {
   GgufBuilder builder;
   builder.big_endian(big_endian);
@@ -34,7 +34,7 @@ MemoryFile memory(std::string_view bytes) {
   return MemoryFile({span.begin(), span.end()}, "m.gguf");
 }
 
-// Everything a reader can do with a file. True if the header was read to its end without an error.
+// Does everything that a reader can do with a file. Returns true if the header was read completely without an error.
 bool read_all(std::string_view bytes) {
   const MemoryFile file = memory(bytes);
   const auto document = gguf::parse(file);
@@ -84,7 +84,7 @@ TEST(GgufProperty, EveryPairOfSwappedFieldsIsSurvived) {
   const GgufBuilder builder = small_file();
   const std::string file = builder.build();
   const std::size_t header = builder.build_header().size();
-  // Any eight bytes of the header in the place of any other: lengths, counts and offsets that mean something else.
+  // Copy any eight bytes of the header over any others, which changes the meaning of lengths, counts and offsets.
   for (std::size_t from = 0; from + 8 <= header; from += 5) {
     for (std::size_t to = 8; to + 8 <= header; to += 3) {
       std::string changed = file;

@@ -1,4 +1,4 @@
-// What @huggingface/gguf reads: a line of JSON for each path that standard input names.
+// Prints the contents of GGUF files as read by @huggingface/gguf: a line of JSON for each path on standard input.
 //   node huggingface_gguf.mjs MODULES        (MODULES/node_modules has the package; tests/llama/edits calls it)
 // Numbers as the eight bytes of a double in hexadecimal, 64-bit integers in decimal.
 import { createRequire } from "node:module";
@@ -18,7 +18,7 @@ for await (const path of createInterface({ input: process.stdin })) {
   let answer;
   try {
     const read = await gguf(path, { typedMetadata: true, allowLocalFile: true });
-    const keys = Object.entries(read.typedMetadata).slice(3); // version and the two counts are its own
+    const keys = Object.entries(read.typedMetadata).slice(3); // its own entries: version and the two counts
     answer = {
       version: read.metadata.version, data_offset: Number(read.tensorDataOffset),
       keys: keys.map(([name, { type, subType, value }]) => [name, type, subType ?? null, plain(value)]),

@@ -1,6 +1,6 @@
-// Loads GGUF files one after the other in llama.cpp (node-llama-cpp in build/llama-client) and evaluates five tokens. Lines of
-// each file: "refused PATH"; or "loads PATH", then "runs PATH V0,V1,…" with the log-probabilities behind the last token, or
-// "fails PATH". A file that aborts the process has no last line.
+// Loads GGUF files one by one in llama.cpp (node-llama-cpp in build/llama-client) and evaluates five tokens. Prints for each
+// file: "refused PATH"; or "loads PATH", followed by "runs PATH V0,V1,…" with the log-probabilities after the last token, or by
+// "fails PATH". If a file aborts the process, the last line is missing.
 import { createRequire } from "node:module";
 import { writeSync } from "node:fs";
 import { pathToFileURL } from "node:url";

@@ -1,8 +1,8 @@
-"""Makes variants of GGUF models (tests/support/gguf_variants.py) and compares what verify says of each with what a real
-llama.cpp does.
+"""Makes variants of GGUF models (tests/support/gguf_variants.py) and compares verify's findings for each with the behaviour of
+llama.cpp.
 usage: required.py BIN_DIR LOADER MODEL.gguf...   (LOADER: the command that scripts/check-required builds)
-A line for each difference: verify has nothing against a file that llama.cpp refuses or that ends it, or reports an error of one
-that it runs. An error of a file that loads and computes something else than the model does is none.
+Prints a line for each difference: verify accepts a file that llama.cpp refuses or that crashes it, or reports an error for a file
+that runs. An error for a file that loads, but computes something else than the original model, is not a difference.
 """
 import collections, json, re, subprocess, sys, tempfile
 from pathlib import Path
@@ -28,7 +28,7 @@ def answers(loader, paths):
         if run.returncode == 0 and last + 1 < len(rest):
             sys.exit(f"the loader ended early: {run.stderr.strip()}")
         if run.returncode != 0 and (last < 0 or result[rest[last]][0] != "loads"):
-            last += 1  # the process ended while it loaded this one
+            last += 1  # the process ended while loading this one
             result[rest[last]] = ("ends the process", [])
         rest = rest[last + 1:]
     return {path: ("ends the process", []) if answer[0] == "loads" else answer for path, answer in result.items()}
@@ -39,7 +39,7 @@ def is_same(left, right):
 
 
 def judge(answer, whole, findings, keeps_values):
-    """What is wrong with verify's findings; "" if nothing is."""
+    """Returns what is wrong with verify's findings; "" if they are correct."""
     outcome, values = answer
     errors = [finding["message"] for finding in findings if finding["severity"] == "error"]
     if outcome != "runs":

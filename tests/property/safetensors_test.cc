@@ -1,4 +1,4 @@
-// Statements about the safetensors parser and rules, tried on every prefix and every corruption of a small file.
+// Properties of the safetensors parser and rules, checked on every prefix and every corruption of a small file.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using test::SafetensorsBuilder;
 
 constexpr std::size_t data_size = 32;
 
-// A small file with everything in it, and 32 bytes of data.
+// A small file that uses every feature, with 32 bytes of data.
 std::string small_file() {
   SafetensorsBuilder builder;
   builder.metadata("format", "pt").metadata("k\\u00e9y", "\\\"v\\\"");
@@ -24,7 +24,7 @@ std::string small_file() {
   return builder.build();
 }
 
-/// Everything that verify and a dumper ask of a file. The number of errors; 1 if it is not recognised.
+/// Applies everything that verify and a dumper check. Returns the number of errors; 1 if the file is not recognised.
 u64 errors_in(std::string_view bytes) {
   const auto document = safetensors::parse(*test::memory_file(bytes, "m.safetensors"));
   if (!document) {
@@ -86,7 +86,7 @@ TEST(SafetensorsProperty, NoStructuralByteOfTheHeaderCanGo) {
   }
 }
 
-// Backwards, so that the rules must sort.
+// In reverse order, so that the rules must sort.
 TEST(SafetensorsProperty, ManyTensorsInAnyOrderAreSound) {
   constexpr std::size_t tensors = 64'000;
   std::string json = "{";

@@ -1,5 +1,5 @@
-"""What gguf-edit must do, slowly: its operations on keys and tensors in memory, from docs/formats/gguf.md, llama.cpp's splitter
-(tools/gguf-split at 3e00f05f2f85) and the help text, without the code under test."""
+"""A slow model of gguf-edit: its operations on keys and tensors in memory, written from docs/formats/gguf.md, llama.cpp's splitter
+(tools/gguf-split at 3e00f05f2f85) and the help text, independent of the code under test."""
 import copy, json, os, re, struct, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -15,7 +15,7 @@ ROLES = {"bos": "bos", "eos": "eos", "eot": "eot", "unk": "unknown", "pad": "pad
 
 
 class Refused(Exception):
-    """status: the exit status that the edit must end with; nothing may have been written."""
+    """status: the expected exit status; nothing may have been written."""
     def __init__(self, status, why):
         super().__init__(why)
         self.status = status
@@ -69,7 +69,7 @@ def json_array(name, value):
 
 
 def matches(glob, name):
-    """Of globs, these have only * and ?."""
+    """Supports only the globs * and ?."""
     return re.fullmatch("".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in glob), name, re.DOTALL) is not None
 
 
@@ -78,7 +78,7 @@ def is_layout(key):
 
 
 class Model:
-    """Keys and tensors of all files. `home`: by tensor, the number of the file that it comes from."""
+    """The keys and tensors of all files. `home` has the index of each tensor's original file."""
     def __init__(self, files, keep_split):
         self.version = files[0].version
         parts = next((struct.unpack("<H", key[2])[0] for key in files[0].keys if key[0] == "split.count" and key[1] == 2), 0)
@@ -200,7 +200,7 @@ class Model:
         self.version = 3
 
     def check(self, old):
-        """What no output may have, or what the guards refuse."""
+        """Properties that no output may have, or that the guards refuse."""
         if any(not 1 <= len(key[0].encode()) <= 65535 for key in self.keys):
             raise Refused(3, "the name of a key")
         if any(not 1 <= len(tensor[0].encode()) <= 63 for tensor in self.tensors):
@@ -227,7 +227,7 @@ class Model:
         return self.file(self.keys, self.tensors)
 
     def parts(self, max_size, max_tensors, no_tensor_first):
-        """As llama.cpp's splitter deals them out; but where it would end with an error at a part without tensors, there is none."""
+        """Distributes tensors like llama.cpp's splitter, except that a part without tensors, which is an error there, is omitted."""
         parts = [[], []] if no_tensor_first else [[]]
         size = 0
         for number, tensor in enumerate(self.tensors):
@@ -247,7 +247,7 @@ class Model:
         return files
 
     def in_place(self, files):
-        """The files with the header changed; 4 if it does not fit, 3 if data would move or more than one file change."""
+        """Returns the files with the changed header; refuses with 4 if it does not fit, with 3 if data would move or more than one file would change."""
         changed, result = 0, []
         for number, old in enumerate(files):
             tensors = [tensor for tensor, home in zip(self.tensors, self.home) if home == number]

@@ -1,6 +1,6 @@
-// The special tokens that llama.cpp takes from a GGUF file, as "name=id" in one line; "name=-" where it has none.
+// Prints the special tokens that llama.cpp reads from a GGUF file, as "name=id" in one line; "name=-" if there is none.
 //   node special_tokens.mjs CLIENT MODEL.gguf TEXT      (CLIENT/node_modules has node-llama-cpp; tests/llama/edits calls it)
-// Then which of them end a generation, which are control tokens, and TEXT's ids where special tokens are looked for.
+// Then those that end a generation, those that are control tokens, and the ids of TEXT tokenised with special tokens.
 import { resolve } from "node:path";
 
 const [client, modelPath, text] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// What must hold of verify for every cut and every corruption of a GGUF file.
+// Properties of verify for every truncation and corruption of a GGUF file.
 #include <gtest/gtest.h>
 
 #include "gguf/parse.h"
@@ -14,7 +14,7 @@ namespace {
 
 using test::GgufBuilder;
 
-// Small files of every kind of key and of several layouts.
+// Small files with every kind of key, in several layouts.
 std::vector<GgufBuilder> samples() {
   std::vector<GgufBuilder> files;
   files.push_back(GgufBuilder().key_string("general.architecture", "test").f32_tensor("a", {8}).f32_tensor("b", {3}));
@@ -52,7 +52,7 @@ std::shared_ptr<MemoryFile> memory(std::string_view text) {
   return std::make_shared<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()));
 }
 
-// Everything that verify does with a file; nothing if it is not recognised.
+// Applies everything that verify does; returns nullopt if the file is not recognised.
 std::optional<FindingLog> verify_all(std::string_view file) {
   const auto source = memory(file);
   auto document = gguf::parse(*source);
@@ -67,7 +67,7 @@ std::optional<FindingLog> verify_all(std::string_view file) {
   return log;
 }
 
-// End of the last tensor's data.
+// Returns the end of the last tensor's data.
 u64 end_of_data(std::string_view file) {
   const auto source = memory(file);
   const gguf::Document document = *gguf::parse(*source);
