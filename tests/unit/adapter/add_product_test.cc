@@ -11,11 +11,11 @@
 namespace modelutils::adapter {
 namespace {
 
-// Of this machine; some twice where it has nothing special.
+// Variants available on this machine, possibly with repetitions.
 const WideInstructions all_instructions[] = {WideInstructions::any_machine, wide(best_instructions()),
                                              widest_instructions()};
 
-// Small whole numbers, so that every sum is exact.
+// Small integers, so that every sum is exact.
 std::vector<float> numbers(std::size_t count, int seed) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>((static_cast<int>(i) * 7 + seed) % 11 - 5);
@@ -28,7 +28,7 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
       constexpr std::size_t rows = 11;
       const std::vector<float> a = numbers(rank * columns, 1);
       std::vector<float> b = numbers(rows * rank, 2);
-      std::fill(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(rank), 0.0F);  // a row that stays as it is
+      std::fill(b.begin(), b.begin() + static_cast<std::ptrdiff_t>(rank), 0.0F);  // this row must stay unchanged
       std::fill(b.end() - static_cast<std::ptrdiff_t>(rank), b.end(), 0.0F);
       const std::vector<float> before = numbers(rows * columns, 3);
       for (const WideInstructions instructions : all_instructions) {
@@ -46,8 +46,8 @@ TEST(AddProduct, EverySumIsThatOfTheTriples) {
   }
 }
 
-// Every product is added with one rounding, whether the machine can or not; also of columns behind the last whole
-// vector.
+// Every product is added with a single rounding, with or without hardware support, also in the columns after the last
+// whole vector.
 TEST(AddProduct, RoundsOnce) {
   constexpr std::size_t rows = 9;
   std::mt19937 random(1);
@@ -72,7 +72,7 @@ TEST(AddProduct, RoundsOnce) {
   }
 }
 
-// What fills a smaller rank up changes nothing, not even the sign of a zero or what has no number to be added to it.
+// Padding of a smaller rank changes nothing: neither the sign of a zero nor sums with infinities.
 TEST(AddProduct, FourRanksOfZerosAreLeftOut) {
   constexpr std::size_t rank = 8, columns = 32, rows = 8;
   std::vector<float> a(rank * columns, std::numeric_limits<float>::infinity());

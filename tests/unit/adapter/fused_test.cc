@@ -10,7 +10,7 @@ namespace modelutils::adapter {
 namespace {
 
 void expect_fused(float a, float b, float c) {
-  const float wanted = std::fma(a, b, c);  // of the C library
+  const float wanted = std::fma(a, b, c);  // the C library's result
   const float got = fused_in_doubles(a, b, c);
   if (std::isnan(wanted)) {
     EXPECT_TRUE(std::isnan(got)) << a << " " << b << " " << c;
@@ -27,7 +27,7 @@ TEST(Fused, AnyBits) {
   }
 }
 
-// Where the product is a half of the sum's last place and a little more or less: rounding twice is wrong there.
+// The product is half a unit in the last place of the sum, or slightly more or less; rounding twice would be wrong.
 TEST(Fused, HalfwayCases) {
   std::mt19937 random(2);
   for (int i = 0; i < 1000000; ++i) {

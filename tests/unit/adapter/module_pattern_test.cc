@@ -71,7 +71,7 @@ TEST(ModulePattern, NamesWhatPythonMatches) {
   }
 }
 
-// Python refuses each of them, too.
+// Python rejects all of these, too.
 TEST(ModulePattern, RefusesWhatIsNoExpression) {
   for (const std::string_view key : {"a**", "*", R"(a\)", "(a", "a)", "[a", "[z-a]", "a{2}{3}", "a{3,2}", "+a", "^*",
                                      "(?P<n>a)(?P<n>b)", R"(\q)", R"([\d-z])", "?", "(*)", "a|*"}) {
@@ -79,7 +79,7 @@ TEST(ModulePattern, RefusesWhatIsNoExpression) {
   }
 }
 
-// Python knows these, or takes the parenthesis for one of those around the key.
+// Python accepts these, or interprets the parenthesis as one of those around the key.
 TEST(ModulePattern, RefusesWhatItDoesNotUnderstand) {
   for (const std::string_view key :
        {"(a)\\1", "(?=a)a", "(?<!a)b", "(?i:a)", "(?i)a", "a++", "a)|(b", "\\u0071", "\xc3\xa9"}) {
@@ -87,7 +87,7 @@ TEST(ModulePattern, RefusesWhatItDoesNotUnderstand) {
   }
 }
 
-// Backtracking would take forever; written out, the last ones would take gigabytes.
+// Backtracking would take forever, and the last ones would need gigabytes when expanded.
 TEST(ModulePattern, TakesTimeAndMemoryInProportion) {
   std::string key;
   for (int i = 0; i < 40; ++i) key += "(a*)*.*a";

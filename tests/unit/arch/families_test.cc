@@ -76,14 +76,14 @@ TEST(Families, LayersThatPredictAreThoseBehindTheLastOfModelsThatHaveSome) {
   EXPECT_FALSE(is_one(R"({"num_nextn_predict_layers": 1})", "model.layers.2.eh_proj.weight"));
 }
 
-// What rows write must be what the engine reads: nothing in them is ever skipped in silence.
+// The engine must read everything in the rows: nothing is silently skipped.
 TEST(Families, RowsAreWellFormed) {
   std::set<std::string_view> names;
   for (const Family* family : all_families()) {
     SCOPED_TRACE(family->name);
     EXPECT_TRUE(names.insert(family->name).second);
     EXPECT_FALSE(family->gguf.empty());
-    // Of families that share a name, all but the last must ask config.json.
+    // If families share a name, all but the last must check config.json.
     const auto is_found = [&](const Family* found) { return found == family || (found && found->fits != nullptr); };
     for_each_name(family->classes,
                   [&](std::string_view name) { EXPECT_TRUE(is_found(find_family(name, ""))) << name; });
@@ -124,7 +124,7 @@ TEST(Families, RowsAreWellFormed) {
   }
 }
 
-// What a family says of its loader names rows that it has; a misspelled name would say nothing.
+// A family's facts about its loader must name existing rows; a misspelled name would have no effect.
 TEST(Families, WhatTheLoaderNeedsAndDoesWithoutAreRows) {
   for (const Family* family : all_families()) {
     std::set<std::string> keys, all;

@@ -10,7 +10,7 @@
 namespace modelutils::arch {
 namespace {
 
-// Every architecture that any table has.
+// The architectures of all tables.
 std::set<std::string_view> architectures() {
   std::set<std::string_view> names;
   for (const Family* family : all_families()) names.insert(family->gguf);
@@ -57,7 +57,7 @@ TEST(KeyFacts, ReadersAreArchitectures) {
   }
 }
 
-// What converters write is in the table, in a type that it has.
+// Every key that converters write is in the table, with a type listed there.
 TEST(KeyFacts, FamiliesWriteKnownKeys) {
   for (const Family* family : all_families()) {
     for (const Key* key : keys_of(*family)) {
@@ -99,7 +99,7 @@ TEST(KeyFacts, TypesAreRead) {
 TEST(RuntimeTensors, EveryArchitectureHasSome) {
   for (const RuntimeArchitecture& row : runtime_architectures()) {
     for_each_name(row.names, [&](std::string_view name) {
-      if (name == "clip" || name == "gptj") return;  // no runtime; one that was never made
+      if (name == "clip" || name == "gptj") return;  // clip has no runtime; gptj was never made
       EXPECT_FALSE(runtime_tensors(name).empty()) << name;
     });
   }

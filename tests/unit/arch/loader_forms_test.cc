@@ -32,7 +32,8 @@ Sizes two_layers() {
   return sizes;
 }
 
-// What the loader asks of the projections of layer 0 of a file with these tensors: "attn_q.weight 64,64 required".
+// Returns what the loader expects of layer 0's projections in a file with these tensors: "attn_q.weight 64,64
+// required".
 std::string asked(const Family& family, const std::set<std::string>& file, std::string_view part = "attn_") {
   const Sizes sizes = two_layers();
   std::vector<ExpectedTensor> expected = expected_tensors(family, sizes);
@@ -131,7 +132,7 @@ TEST(LoaderForms, ExpertsTakeTurns) {
   EXPECT_EQ(fused[0].pieces[1].rows, 40u);
 }
 
-// Each group has its queries, keys, values and gates together.
+// Each group stores its queries, keys, values and gates consecutively.
 TEST(LoaderForms, OlderDeltaNetsTakeTurnsByGroup) {
   const auto fused = fused_tensors(
       qwen3next, two_layers(), [](const std::string& name) { return name == "blk.0.ssm_in.weight"; },
@@ -163,7 +164,7 @@ TEST(LoaderForms, FactorsAreReadBesideSomeMatrices) {
   }
 }
 
-// Whoever adds a family with three projections reads in llama.cpp whether its loader takes them in one tensor, too.
+// Forces whoever adds a family with three projections to check in llama.cpp whether its loader accepts a fused tensor.
 TEST(LoaderForms, EveryFamilyWithThreeProjectionsIsKnown) {
   for (const Family* family : all_families()) {
     std::vector<ExpectedTensor> three;

@@ -23,7 +23,7 @@ struct Mapping {
   const char* gguf;
 };
 
-// One line for each row of the table in docs/conversion.md, 1.4.
+// One line per row of the table in docs/conversion.md, section 1.4.
 const Mapping mappings[] = {
     {llama, "model.embed_tokens.weight", "token_embd.weight"},
     {llama, "model.norm.weight", "output_norm.weight"},
@@ -68,7 +68,7 @@ TEST(Names, MapToGgufAndBack) {
   }
 }
 
-// Row and expert of the only use of a name.
+// Checks the row and expert of a name's only use.
 void expect_use(const Family& family, const char* source, const char* row, std::optional<u64> expert) {
   const Names names(family);
   const auto match = names.match(source);
@@ -82,7 +82,7 @@ TEST(Names, FindExperts) {
   expect_use(mixtral, "model.layers.1.block_sparse_moe.experts.7.w1.weight", "ffn_gate_exps", 7);
   expect_use(mixtral, "model.layers.1.block_sparse_moe.experts.7.w3.weight", "ffn_up_exps", 7);
   expect_use(qwen3moe, "model.layers.0.mlp.experts.12.down_proj.weight", "ffn_down_exps", 12);
-  // Stacks as transformers v5 saves them, with and without a suffix.
+  // Stacks as saved by transformers v5, with and without a suffix.
   expect_use(qwen2moe, "model.layers.0.mlp.experts.down_proj.weight", "ffn_down_exps", std::nullopt);
   expect_use(qwen2moe, "model.layers.0.mlp.experts.down_proj", "ffn_down_exps", std::nullopt);
   EXPECT_EQ(Names(mixtral).match("model.layers.1.block_sparse_moe.experts.7.w2.weight")->layer, 1u);

@@ -16,7 +16,7 @@
 namespace modelutils::arch {
 namespace {
 
-// By hand: ln 16 = 2.772588722, ln 8 = 2.079441542.
+// Computed by hand: ln 16 = 2.772588722, ln 8 = 2.079441542.
 TEST(YarnMagnitude, GrowsWithTheLogarithmOfTheFactor) {
   EXPECT_NEAR(yarn_magnitude(16, 1), 1.2772588722, 1e-9);
   EXPECT_NEAR(yarn_magnitude(16, 0.5), 1.1386294361, 1e-9);
@@ -29,7 +29,7 @@ TEST(YarnMagnitude, FollowsTheClassThatReadsTheConfig) {
   scaling.factor = 8;
   EXPECT_NEAR(yarn_magnitude(scaling, true), 1.2079441542, 1e-9);
   EXPECT_NEAR(yarn_magnitude(scaling, false), 1.2079441542, 1e-9);
-  scaling.mscale = 2;  // mlx-lm needs no second one, Hugging Face's classes do
+  scaling.mscale = 2;  // mlx-lm applies it alone, Hugging Face's classes only together with mscale_all_dim
   EXPECT_NEAR(yarn_magnitude(scaling, true), 1.4158883083, 1e-9);
   EXPECT_NEAR(yarn_magnitude(scaling, false), 1.2079441542, 1e-9);
   scaling.mscale_all_dim = 1;
@@ -40,7 +40,7 @@ TEST(YarnMagnitude, FollowsTheClassThatReadsTheConfig) {
   EXPECT_EQ(yarn_magnitude(scaling, false), 1.5);
 }
 
-// What a config.json becomes in the hands of one of the functions that write keys.
+// Returns the keys that a family writes for a config.json.
 ModelKeys written(const Family& family, const char* config, std::vector<std::pair<const char*, u64>> sizes) {
   Sizes known;
   for (const auto& [symbol, value] : sizes) known.set(symbol, value);
@@ -51,7 +51,7 @@ const gguf::OutKey* find_key(const ModelKeys& keys, std::string_view name) {
   return found == keys.keys.end() ? nullptr : &*found;
 }
 
-// 10000 × 1000^(128 / 126), as Hunyuan's models have it.
+// 10000 × 1000^(128 / 126), as in Hunyuan's models.
 TEST(StretchedTheta, IsRaisedByAPowerOfAlpha) {
   const ModelKeys keys = written(hunyuan_moe, R"({"rope_theta": 10000, "rms_norm_eps": 1e-5,
     "rope_scaling": {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}})",
@@ -75,7 +75,7 @@ TEST(RopeSections, AreFourAndFollowTheTimeWhereNoneAreStated) {
             gguf::make_key_i32s("", {8, 0, 0, 0}).encoded);
 }
 
-// phi3 has the key whatever the scaling, and yarn needs it too.
+// phi3 writes the key for every scaling, and yarn needs it, too.
 TEST(Phi3Rope, TheOriginalContextIsWrittenOnce) {
   for (const std::string type : {"yarn", "longrope", "su"}) {
     const std::string config = R"({"rms_norm_eps": 1e-5, "max_position_embeddings": 4096,
@@ -87,7 +87,8 @@ TEST(Phi3Rope, TheOriginalContextIsWrittenOnce) {
   }
 }
 
-// The runtime multiplies rotated parts by its attention factor A and scores by A² (1 + x ln(factor))², x in the key.
+// The runtime multiplies rotated parts by its attention factor A, and scores by A² (1 + x ln(factor))² with the key's
+// x.
 TEST(LatentYarn, ScalesRotatedPartsAndScoresAsTheModelDoes) {
   const auto keys = [](const char* mscales) {
     const std::string config = R"({"rms_norm_eps": 1e-6, "rope_scaling": {"type": "yarn", "factor": 40,
@@ -116,21 +117,21 @@ TEST(LatentYarn, ScalesRotatedPartsAndScoresAsTheModelDoes) {
     if (key != nullptr) std::memcpy(&value, key->encoded.data() + key->encoded.size() - sizeof(value), sizeof(value));
     return value;
   };
-  // 1 + 0.1 ln 40 = 1.3688879; rotated parts by 1, scores by its square.
+  // 1 + 0.1 ln 40 = 1.3688879; rotated parts × 1, scores × its square.
   const ModelKeys both = keys(R"(, "mscale": 1.0, "mscale_all_dim": 1.0)");
   EXPECT_NEAR(real(both, "yarn_log_multiplier"), 0.1, 1e-7);
   EXPECT_EQ(real(both, "attn_factor"), 0);
-  // Rotated parts by 1.3688879 / 1.1844440, scores by the square of 1.1844440 = 1.1557223 (1 + 0.00673… ln 40).
+  // Rotated parts × 1.3688879 / 1.1844440, scores × the square of 1.1844440 = 1.1557223 (1 + 0.00673… ln 40).
   const ModelKeys half = keys(R"(, "mscale": 1.0, "mscale_all_dim": 0.5)");
   EXPECT_NEAR(real(half, "attn_factor"), 1.1557219, 1e-6);
   EXPECT_NEAR(real(half, "attn_factor") * (1 + real(half, "yarn_log_multiplier") * 3.6888795), 1.1844440, 1e-6);
-  // Rotated parts by 1.3688879, scores as they are.
+  // Rotated parts × 1.3688879, scores unchanged.
   const ModelKeys one = keys(R"(, "mscale": 1.0)");
   EXPECT_NEAR(real(one, "attn_factor"), 1.3688879, 1e-6);
   EXPECT_NEAR(real(one, "attn_factor") * (1 + real(one, "yarn_log_multiplier") * 3.6888795), 1, 1e-6);
 }
 
-// A quarter of the head is rotated, with the frequencies of the whole head: the other pairs stand still.
+// A quarter of the head is rotated, with the frequencies of the whole head; the other pairs are not rotated.
 TEST(ProportionalRope, RotatesTheFirstPairs) {
   Sizes sizes;
   sizes.set("D", 16);
@@ -147,7 +148,7 @@ TEST(ProportionalRope, RotatesTheFirstPairs) {
   }
 }
 
-// Only one loader reads the bounds of yarn's ramp; elsewhere other ones than its own are worth a warning.
+// Only one loader reads the bounds of yarn's ramp; for others, values that differ from their own need a warning.
 TEST(YarnBetas, OthersThanTheRuntimesOwnAreWarnedOf) {
   const auto remarks = [](const Family& family, const char* betas) {
     const std::string config = R"({"rms_norm_eps": 1e-6, "rope_scaling": {"rope_type": "yarn", "factor": 4,
@@ -167,7 +168,7 @@ TEST(YarnBetas, OthersThanTheRuntimesOwnAreWarnedOf) {
   EXPECT_EQ(remarks(ministral3, R"(, "beta_fast": 1)"), 0);
 }
 
-// Llama 4 Scout's own configuration: frequencies are kept up to one wavelength and divided beyond it.
+// Llama 4 Scout's configuration: frequencies are kept up to a certain wavelength and divided beyond it.
 TEST(Rope, EqualLlama3FactorsLeaveNothingToBlend) {
   const std::vector<float> freqs = llama3_rope_freqs(500000, 128, {16, 1, 1, 8192});
   ASSERT_EQ(freqs.size(), 64u);

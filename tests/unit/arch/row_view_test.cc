@@ -67,7 +67,7 @@ TEST(RowView, TakesTheSameRowsSeveralTimes) {
 }
 
 TEST(RowView, ElementsThatStayTogetherAreRuns) {
-  // Two rows of 2 × 3 heads of eight columns, whose heads change places.
+  // Two rows of 2 × 3 heads with eight columns each; the heads are reordered.
   const auto elements = resolve_view("e:2 k:2 r:3 d:D -> e r k d", some_sizes());
   ASSERT_TRUE(elements);
   const auto runs = elements->of_runs(48);
@@ -76,7 +76,7 @@ TEST(RowView, ElementsThatStayTogetherAreRuns) {
   EXPECT_EQ(runs->source_rows, 12u);
   EXPECT_FALSE(elements->of_runs(44));                                            // not whole runs
   EXPECT_FALSE(resolve_view("e:2 c:8 -> c e", some_sizes())->of_runs(8));         // a transposition
-  EXPECT_FALSE(resolve_view("skip:3 e:2 c:8 -> e c", some_sizes())->of_runs(8));  // runs begin inside others
+  EXPECT_FALSE(resolve_view("skip:3 e:2 c:8 -> e c", some_sizes())->of_runs(8));  // runs would start inside others
 }
 
 TEST(RowView, RangesCoverExactlyTheRows) {

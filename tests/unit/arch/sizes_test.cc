@@ -55,7 +55,7 @@ TEST(Sizes, SolvesForOneUnknown) {
   EXPECT_EQ(unknown_symbols("H*Q+Q*D+i", sizes), (std::vector<std::string_view>{"Q"}));
   EXPECT_EQ(solve("H*Q", "Q", 96, sizes), 12u);
   EXPECT_EQ(solve("2*Q+K", "Q", 12, sizes), 5u);
-  EXPECT_FALSE(solve("H*Q", "Q", 97, sizes));   // not a whole number
+  EXPECT_FALSE(solve("H*Q", "Q", 97, sizes));   // not an integer
   EXPECT_FALSE(solve("Q*Q", "Q", 16, sizes));   // not linear
   EXPECT_FALSE(solve("2*Q+K", "Q", 1, sizes));  // negative
 }

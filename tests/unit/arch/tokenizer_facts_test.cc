@@ -1,4 +1,4 @@
-// What families decide about their tokenizers, found by the names of config.json and of a GGUF.
+// The families' tokenizer settings, looked up by the names in config.json and in a GGUF.
 #include "arch/tokenizer_facts.h"
 
 #include <gtest/gtest.h>

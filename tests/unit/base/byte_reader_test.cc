@@ -10,7 +10,7 @@
 namespace modelutils {
 namespace {
 
-// Bytes that come in pieces of at most `piece`, with or without a known size; fails from `bad` on.
+// Returns bytes in pieces of at most `piece`, with or without a known size. Fails from offset `bad` on.
 class SlowSource : public ByteSource {
  public:
   explicit SlowSource(std::string bytes, std::size_t piece = 3, bool sized = true, u64 bad = ~u64{0})
@@ -96,7 +96,8 @@ TEST(ByteReader, ReadsThroughASmallWindow) {
     ByteReader reader(source, 10, 64);
     std::string seen;
     while (reader.ok() && seen.size() < 990) {
-      seen += reader.read_string(std::min<u64>(seen.size() % 200 + 1, 990 - seen.size()));  // beyond the window too
+      // also longer than the window
+      seen += reader.read_string(std::min<u64>(seen.size() % 200 + 1, 990 - seen.size()));
     }
     EXPECT_EQ(seen, bytes.substr(10)) << sized;
     EXPECT_TRUE(reader.ok());
@@ -199,7 +200,7 @@ TEST(ByteReader, SkipsStrings) {
 
 TEST(ByteReader, StopsAtTheStringThatIsNotThere) {
   const std::string good = strings({"one", "two", std::string(200, 'z')});
-  // A length that is cut, one that is too large by one, and lengths that would wrap the cursor.
+  // A truncated length, one that is too large by one, and one that would overflow the cursor.
   const std::string over = strings({"three"}).substr(0, 12);
   const std::string wrap("\xf0\xff\xff\xff\xff\xff\xff\xff text", 13);
   for (const std::string& bad : {std::string("\x05\0\0", 3), over, wrap, std::string()}) {

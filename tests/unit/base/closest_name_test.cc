@@ -20,7 +20,7 @@ TEST(ClosestName, FindsOneOrTwoTypingErrors) {
   EXPECT_EQ(closest("general.nmae", {"general.type", "general.name"}), "general.name");
   EXPECT_EQ(closest("--jsn", {"--csv", "--json", "--jsonl"}), "--json");
   EXPECT_EQ(closest("blk.0.attn_x.weight", {"blk.0.attn_output.weight", "blk.0.attn_q.weight"}), "blk.0.attn_q.weight");
-  EXPECT_EQ(closest("kitten", {"sitting"}), "");  // three apart, as in every textbook
+  EXPECT_EQ(closest("kitten", {"sitting"}), "");  // the textbook example, with edit distance three
   EXPECT_EQ(closest("kitten", {"sittin"}), "sittin");
 }
 

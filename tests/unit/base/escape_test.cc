@@ -53,7 +53,7 @@ TEST(Escape, WhichCharactersAreUnsafe) {
   }
 }
 
-// The ends of every run of Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt, and what is next to it.
+// The ends of every range of Default_Ignorable_Code_Point in Unicode's DerivedCoreProperties.txt, and their neighbours.
 TEST(Escape, InvisibleCharacters) {
   for (const char32_t c :
        {0xad,    0x34f,   0x61c,   0x115f,  0x1160,  0x17b4,  0x17b5,  0x180b,  0x180f,  0x200b, 0x200f,
@@ -110,7 +110,7 @@ TEST(Escape, Base64AndHex) {
   EXPECT_EQ(hex(std::as_bytes(std::span("\x00\xab\x7f"sv))), "00ab7f");
 }
 
-// Eight bytes are judged at once where there are eight: wherever a character stands, it looks as it does alone.
+// Eight bytes are checked at once if possible; a character's position must not change how it is escaped.
 TEST(Escape, EveryCharacterAtEveryPlace) {
   const std::vector<std::pair<std::string, std::string>> alone = {
       {"\n", "\\n"},     {"\\", "\\\\"},    {"\x1f", "\\u{1f}"},    {"\x7f", "\\u{7f}"},

@@ -9,7 +9,7 @@
 namespace modelutils {
 namespace {
 
-// What they return points into their argument, which a temporary would take with it.
+// The results point into the argument, so a temporary must not be accepted.
 template <typename T>
 concept HasFirstErrors = requires(T&& findings) {
   first_error(std::forward<T>(findings));

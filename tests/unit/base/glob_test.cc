@@ -47,7 +47,7 @@ TEST(Glob, Escapes) {
 TEST(Glob, HostilePatternsEnd) {
   std::string pattern;
   for (int i = 0; i < 1000; ++i) pattern += "a*";
-  EXPECT_FALSE(glob_match(pattern + "b", std::string(20000, 'a')));  // with backtracking it would never end
+  EXPECT_FALSE(glob_match(pattern + "b", std::string(20000, 'a')));  // backtracking would never finish
 }
 
 }  // namespace

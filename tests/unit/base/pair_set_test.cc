@@ -1,4 +1,4 @@
-// Pairs of numbers, of which there may be millions.
+// Sets of pairs of numbers, possibly millions.
 #include "base/pair_set.h"
 
 #include <gtest/gtest.h>

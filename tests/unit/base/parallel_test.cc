@@ -30,7 +30,7 @@ TEST(ParallelFor, DoesEveryItemOnce) {
 }
 
 #if defined(__linux__)
-// They begin where there is room, and may then go where their maker may.
+// Threads start on CPUs with free capacity, and may later move to any CPU allowed for the caller.
 TEST(ParallelFor, ThreadsMayRunWhereTheCallerMay) {
   cpu_set_t own;
   ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
@@ -38,7 +38,7 @@ TEST(ParallelFor, ThreadsMayRunWhereTheCallerMay) {
   std::atomic<unsigned> waiting{0};
   ASSERT_TRUE(parallel_for(2, 2, [&](u64, unsigned) -> Status {
                 ++waiting;
-                while (waiting < 2) std::this_thread::yield();  // one item for each thread
+                while (waiting < 2) std::this_thread::yield();  // one item per thread
                 std::this_thread::sleep_for(std::chrono::milliseconds(20));
                 cpu_set_t set;
                 if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_EQUAL(&set, &own)) ++equal;
@@ -72,7 +72,7 @@ TEST(ParallelFor, AnExceptionOfAnyThreadIsThrownHere) {
         has_thrown = true;
         throw std::bad_alloc();
       }
-      while (!has_thrown) std::this_thread::yield();  // so that the others leave something to the culprit
+      while (!has_thrown) std::this_thread::yield();  // leave some items for the thread that throws
       return {};
     };
     EXPECT_THROW((void)parallel_for(1000000, 3, work), std::bad_alloc);

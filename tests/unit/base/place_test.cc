@@ -15,7 +15,7 @@ TEST(Place, SaysWhatItNames) {
 
 TEST(Place, CutsALongNameBetweenTwoCharacters) {
   EXPECT_EQ(at_key(std::string(120, 'a')).text(), "key '" + std::string(120, 'a') + "'");
-  // The two bytes of ä would end at 121.
+  // ä takes two bytes and would end at 121.
   EXPECT_EQ(at_tensor(std::string(119, 'a') + "äöü" + std::string(1 << 20, 'b')).text(),
             "tensor '" + std::string(119, 'a') + "…'");
 }

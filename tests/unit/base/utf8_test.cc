@@ -41,7 +41,7 @@ TEST(Utf8, PassesOverOneBadByteAtATime) {
 }
 
 TEST(Utf8, EveryTwoBytes) {
-  // Against the definition: two bytes are valid text if both are ASCII or they form U+0080 to U+07FF.
+  // By definition: two bytes are valid text if both are ASCII, or if they encode U+0080 to U+07FF.
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       const std::string text{static_cast<char>(a), static_cast<char>(b)};

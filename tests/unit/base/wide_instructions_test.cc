@@ -21,7 +21,7 @@ TEST(WideInstructions, GiveTheWidthOfTheirVectors) {
   }
 }
 
-// What has AVX-512 has what is narrower, too.
+// AVX-512 implies the narrower instruction sets.
 TEST(WideInstructions, AreNeverFewer) {
   EXPECT_GE(widest_instructions(), wide(best_instructions()));
   if (widest_instructions() == WideInstructions::avx512) {

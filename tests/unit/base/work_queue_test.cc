@@ -1,4 +1,4 @@
-// Jobs done by several threads and told of one at a time.
+// Jobs run by several threads, with results reported one at a time.
 #include "base/work_queue.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(WorkQueue, WhatIsDoneFirstIsToldFirst) {
   WorkQueue<int, int> queue(
       2, false,
       [&](int job) {
-        if (job == 0) second_told.wait(false);  // never, if the telling kept to the order
+        if (job == 0) second_told.wait(false);  // would wait forever if results were reported in order
         return job;
       },
       [&](int job) {

@@ -58,7 +58,7 @@ TEST(Bump5Parse, FindsTheLayoutOfEveryArchitecture) {
 
 TEST(Bump5Parse, AnOutputHeadWhoseCodeIsWrong) {
   std::string bytes = tiny_model("llama", true).weights;
-  bytes[codes_offset + 1] = 0;  // as upstream's converter writes it
+  bytes[codes_offset + 1] = 0;  // as written by upstream's converter
   const std::vector<Reading> readings = readings_of(parsed(bytes));
   ASSERT_EQ(readings.size(), 1u);
   EXPECT_TRUE(readings[0].has_fp16_head);
@@ -72,7 +72,7 @@ TEST(Bump5Parse, CutFiles) {
   EXPECT_TRUE(has(parsed(whole.substr(0, 200)), "bump-footer"));
   EXPECT_TRUE(has(parsed(whole.substr(0, whole.size() - 1)), "bump-footer"));
   std::string far = whole;
-  far[far.size() - 35] = '\x7f';  // the metadata's size
+  far[far.size() - 35] = '\x7f';  // size of the metadata
   EXPECT_TRUE(has(parsed(far), "bump-footer"));
   std::string deep = whole;
   deep[18] = 1;

@@ -29,7 +29,7 @@ TEST(BumpDtype, EveryCodeNamesOneDtype) {
   for (Numbering numbering : all_numberings) {
     std::set<u8> codes;
     for (const DtypeInfo& row : all_dtypes()) {
-      EXPECT_EQ(dtype_info(row.dtype).name, row.name);  // rows stand in the order of the enumerators
+      EXPECT_EQ(dtype_info(row.dtype).name, row.name);  // rows are in the order of the enumerators
       const auto code = code_of(row.dtype, numbering);
       if (!code) continue;
       EXPECT_TRUE(codes.insert(*code).second);
@@ -140,7 +140,7 @@ TEST(BumpLayout, EntriesFollowEachOtherWithoutGaps) {
 
 TEST(BumpLayout, RefusesWhatHasNoSize) {
   Dimensions d = small();
-  d.intermediate = 100;  // no whole block of w2's columns
+  d.intermediate = 100;  // not a multiple of w2's block size
   EXPECT_FALSE(lay_out(d, dtypes_for(1, Dtype::q4_k)));
   d = small();
   EXPECT_FALSE(lay_out(d, dtypes_for(2, Dtype::q4_k)));  // number of entries

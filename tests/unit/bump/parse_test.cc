@@ -51,7 +51,7 @@ TEST(BumpParse, SolvesForWhatTheHeaderLacks) {
         found |= reading.geometry == Geometry{2, 512} && reading.numbering == told.front().numbering;
       }
       EXPECT_TRUE(found);
-      // One numbering only fits, unless no code tells them apart.
+      // Exactly one numbering matches, unless no code differs between them.
       EXPECT_EQ(told.size(), type == test::ggml_f16 ? 2u : 1u);
       if (type != test::ggml_f16) {
         EXPECT_EQ(told.front().numbering, renumbered ? Numbering::renumbered : Numbering::original);
@@ -103,7 +103,7 @@ TEST(BumpParse, HostileNumbers) {
   EXPECT_EQ(code_for(with_u32(good, 0x10, 3)), "bump-entries");
   EXPECT_EQ(code_for(with_u32(with_u32(good.substr(0, 5000), 0x10, 4096), 0x80, 4 + 14 * 4096)), "bump-short");
   EXPECT_EQ(code_for(with_u32(good, 0x80, 0)), "bump-entries");
-  // Heads with many divisors, dimensions that overflow: nothing fits, and quickly.
+  // Heads with many divisors, and dimensions that overflow: nothing matches, and this is found quickly.
   EXPECT_EQ(code_for(with_u32(with_u32(good, 0x20, 0xFFFFFFFF), 0x34, 0xFFFFFFFF)), "");
   EXPECT_EQ(code_for(with_u32(good, 0x20, 3603600 * 1024u)), "");
   EXPECT_EQ(code_for(with_u32(good, 0x20, 0)), "");

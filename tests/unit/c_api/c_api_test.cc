@@ -1,4 +1,4 @@
-// What the C programs in tests/c_api cannot reach: files made for the purpose, files that change, threads, exceptions.
+// Cases that the C programs in tests/c_api cannot reach: generated files, changing files, threads, exceptions.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -121,7 +121,7 @@ TEST(CApi, ReadsArraysLongerThanAPiece) {
 
 TEST(CApi, RoundsIntegersOnce) {
   const test::TempDir folder;
-  // Just above the middle of two floats; the nearest double is the middle.
+  // Just above the midpoint of two floats; the nearest double is the midpoint.
   const std::vector<i64> numbers{(i64{1} << 54) + (i64{1} << 30) + 1, -3};
   const Model model = open(folder.write("m.gguf", GgufBuilder().key_array("n", numbers).build()));
   ASSERT_TRUE(model);
@@ -262,7 +262,7 @@ TEST(CApi, ThreadsShareAModel) {
         wrong[id] += mu_array_string(model.get(), tokens, 2, &text, nullptr) != MU_OK || std::string(text) != "</s>";
         wrong[id] += mu_tensor_data(model.get(), 0, &data, nullptr) != MU_OK;
         wrong[id] += mu_tensor_dequantize(model.get(), 2, 5, 1, row, 32) != MU_OK;
-        // Each thread has its own last error.
+        // Each thread has a separate last error.
         wrong[id] += mu_tensor_find(model.get(), nothing.c_str(), &index) != MU_ERROR_NOT_FOUND;
         wrong[id] += std::string(mu_last_error_message()).find("'" + nothing + "'") == std::string::npos;
       }
@@ -274,7 +274,7 @@ TEST(CApi, ThreadsShareAModel) {
 
 TEST(CApi, PacksLikeTheLibrary) {
   const test::TempDir folder;
-  // Two modules of 2 × 64, 4 bits, groups of 32, BF16 scales, one of them too large for F16.
+  // Two modules of 2 × 64, 4 bits, groups of 32, with BF16 scales, one of which is too large for F16.
   const std::string codes_a(64, '\x12'), codes_b(64, '\x34');
   const std::string scales_a("\x00\x3F\x80\x3F\x00\x3F\x80\x3F", 8), scales_b("\x00\x7E\x80\x3F\x00\x3F\x80\x3F", 8);
   folder.write("config.json", R"({"model_type":"llama","quantization":{"bits":4,"group_size":32}})");
@@ -311,7 +311,7 @@ TEST(CApi, PacksLikeTheLibrary) {
     EXPECT_EQ(inexact, expected->inexact);
     EXPECT_EQ(inexact, narrow ? 3u : 0u);
   }
-  // Scales and biases of two types have no place in one layout.
+  // Scales and biases of different types cannot share a layout.
   mu_packed layout{};
   layout.struct_size = sizeof layout;
   ASSERT_EQ(mu_tensor_find(model.get(), "c.weight", &weights[0]), MU_OK);

@@ -29,7 +29,7 @@ struct Golden {
   TensorType type;
 };
 
-// Every file of tests/data/dequant: blocks, and what another implementation makes of them.
+// Every file in tests/data/dequant: blocks, and their values decoded by another implementation.
 std::vector<Golden> golden_blocks() {
   std::vector<Golden> list;
   for (const auto& entry : std::filesystem::directory_iterator(test::data_dir() + "/dequant/")) {
@@ -57,7 +57,7 @@ std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-// Against float32 values that are a little off, by sums of our own.
+// Compares with float32 values that deviate slightly, using independent sums.
 TEST(Compare, ErrorsOfEveryBlockTypeAreThoseOfAnIndependentComputation) {
   const test::TempDir folder;
   int types = 0;
@@ -112,11 +112,11 @@ TEST(Compare, TheValuesOfEveryBlockTypeEqualThemselvesAsF32) {
     const auto diff = compare(a, b, any_type);
     EXPECT_TRUE(diff->changed_values().empty());
     EXPECT_TRUE(diff->equal());
-    EXPECT_FALSE(compare(a, b)->equal());  // another type is a difference
+    EXPECT_FALSE(compare(a, b)->equal());  // a different type counts as a difference
   }
 }
 
-// One bit in the middle of a block, of every type: that tensor, and no other.
+// Flips a bit in the middle of a block of every type: only that tensor may differ.
 TEST(Compare, OneFlippedBitIsFoundInEveryBlockType) {
   const test::TempDir folder;
   for (const Golden& golden : golden_blocks()) {
@@ -131,7 +131,7 @@ TEST(Compare, OneFlippedBitIsFoundInEveryBlockType) {
       const auto diff = compare(a, b);
       EXPECT_EQ(diff->keys.size() + diff->tokenizer.size() + diff->identity.size(), 0u);
       EXPECT_EQ(diff->tensors.retyped + diff->tensors.reshaped.size(), 0u);
-      // A bit may make no difference to the values; the bytes differ all the same.
+      // A bit may not affect the values, but the bytes differ anyway.
       u64 not_equal = 0;
       for (std::size_t i = 0; i < diff->measured.size(); ++i) {
         if (diff->measured[i].equal_bytes) continue;
@@ -143,7 +143,7 @@ TEST(Compare, OneFlippedBitIsFoundInEveryBlockType) {
   }
 }
 
-// Rows are read and decoded some at a time: places are those of the tensor.
+// Rows are read and decoded piece by piece; reported positions refer to the whole tensor.
 TEST(Compare, TellsWhereInALargeTensorValuesDiffer) {
   constexpr u64 columns = 100, rows = 1000;
   const test::TempDir folder;
@@ -200,7 +200,7 @@ TEST(Compare, TheOtherWayRoundOnlySignsChange) {
   EXPECT_EQ(other.sums.max_abs, 1);
   EXPECT_DOUBLE_EQ(one.sums.cosine(), other.sums.cosine());
   EXPECT_DOUBLE_EQ(one.sums.rms(), std::sqrt(1 / 30.0));    // relative to a: 1, 2, 3, 4
-  EXPECT_DOUBLE_EQ(other.sums.rms(), std::sqrt(1 / 39.0));  // to b: 1, 2, 3, 5
+  EXPECT_DOUBLE_EQ(other.sums.rms(), std::sqrt(1 / 39.0));  // relative to b: 1, 2, 3, 5
   EXPECT_EQ(one.first, 3u);
   EXPECT_EQ(one.first_a, 4);
   EXPECT_EQ(one.first_b, 5);
@@ -238,7 +238,7 @@ TEST(Compare, NumbersOfAnotherTypeAreAnotherValue) {
   EXPECT_EQ(diff->keys.changed[0].a->name, "k");
 }
 
-// The same file in two byte orders: the same keys, arrays among them; values that cannot be decoded say so.
+// The same file in both byte orders has equal keys, including arrays; values that cannot be decoded are reported.
 TEST(Compare, ByteOrder) {
   const test::TempDir folder;
   const auto file = [](bool big, i32 number) {

@@ -20,7 +20,7 @@ double distance(const LowRank& found, std::span<const float> matrix, u64 rows, u
   return std::sqrt(squares);
 }
 
-// Σ s_k u_k v_kᵀ with u and v of sines, which are orthogonal.
+// Returns Σ s_k u_k v_kᵀ, where u and v are sines, which are orthogonal.
 std::vector<float> matrix_of(u64 rows, u64 columns, const std::vector<double>& singular) {
   std::vector<float> values(rows * columns);
   const double pi = std::acos(-1.0);
@@ -45,7 +45,7 @@ TEST(LowRank, FindsTheSingularValuesThatThereAre) {
   EXPECT_LT(whole.error, 1e-5);
   EXPECT_NEAR(whole.squares, 64 + 16 + 4 + 1, 1e-3);
   EXPECT_LT(distance(whole, matrix, 60, 90, 4), 1e-4);
-  // The best of rank 2 lacks the two least values, whatever it is.
+  // The best approximation of rank 2 lacks the two smallest singular values.
   const LowRank half = low_rank(matrix, 60, 90, 2);
   EXPECT_NEAR(half.energy, 80.0 / 85, 1e-5);
   EXPECT_NEAR(half.error, std::sqrt(5.0 / 85), 1e-5);

@@ -10,7 +10,7 @@
 namespace modelutils {
 namespace {
 
-// A piece of rows of 5 elements, from element 20 on: row 4 is equal, rows 5 to 9 are not.
+// A piece of rows with 5 elements each, starting at element 20: row 4 is equal, rows 5 to 9 differ.
 struct Example {
   std::vector<float> a = std::vector<float>(30, 1.0f), b = a;
 
@@ -63,7 +63,7 @@ TEST(PieceSums, AKnownDifferenceIsKept) {
   EXPECT_EQ(add_up(Example(), 5, 7, 3).sums().max_abs, 5);
 }
 
-// More rows than are kept in between, the worst among the first.
+// More rows than are kept between steps, with the worst among the first.
 TEST(PieceSums, ManyRows) {
   std::vector<float> a(10000, 1.0f), b(10000, 1.5f);
   b[17] = 4, b[9000] = 3, b[5000] = 5;

@@ -66,7 +66,7 @@ TEST_F(EditInPlace, RefusesASecondEditWhateverItsName) {
   EXPECT_EQ(refusal(true), "");
 }
 
-// As on a file system without leases and locks: what keeps the second edit away is the journal of the first.
+// As on a file system without leases and locks: the journal of the first edit prevents the second.
 TEST_F(EditInPlace, AJournalThatIsThereIsNotReplaced) {
   gguf::EditJournal journal{.writer = "process 17 on host",
                             .header_size = 12,
@@ -113,7 +113,7 @@ TEST_F(Recover, TheJournalOfAFileThatIsThereStays) {
   EXPECT_EQ(recover_header(path_, {}, remarks_), Recovery::restored);
   EXPECT_TRUE(is_there("before.edit-journal"));
   ASSERT_FALSE(remarks_.empty());
-  EXPECT_EQ(remarks_.back().code, "edit-journal-kept");  // without leases, that comes first
+  EXPECT_EQ(remarks_.back().code, "edit-journal-kept");  // without leases, that remark comes first
 }
 
 TEST_F(Recover, ThroughAHardLink) {

@@ -43,7 +43,7 @@ TEST(GatheredPlane, CodesStraddleWords) {
   EXPECT_EQ(codes(file, {Kind::codes_in_rows, 3, 10, false, 8, 11}, 0, 1)[10], 1) << "ten codes in a word";
 }
 
-// Two rows, 16 columns: words 0 of both rows, then words 1.
+// Two rows, 16 columns: word 0 of both rows, then word 1.
 TEST(GatheredPlane, WordsOfColumns) {
   const MemoryFile file = file_of({0x76543210, 0xFEDCBA98, 0x11111111, 0x22222222});
   const Gather gather = {Kind::words_of_columns, 4, 0, false, 8, 16};
@@ -51,7 +51,7 @@ TEST(GatheredPlane, WordsOfColumns) {
   EXPECT_EQ(codes(file, gather, 0, 2).size(), 32u);
 }
 
-// One column, eight rows: AWQ keeps the code of row 1 in the fifth nibble.
+// One column, eight rows: AWQ stores row 1's code in the fifth nibble.
 TEST(GatheredPlane, AwqShufflesEights) {
   const MemoryFile file = file_of({0x75316420});
   EXPECT_EQ(codes(file, {Kind::codes_of_columns, 4, 0, true, 4, 1}, 0, 8), (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
@@ -74,7 +74,7 @@ TEST(GatheredPlane, ValuesOfColumns) {
   EXPECT_EQ(out, (std::vector<u16>{2, 6, 3, 7}));
 }
 
-// Many rows and columns, packed one code after another as the formats say it.
+// Many rows and columns, packed one code at a time as the formats prescribe.
 class ManyNibbles : public ::testing::TestWithParam<Kind> {
  protected:
   static constexpr u64 rows = 76, columns = 203;
@@ -118,7 +118,7 @@ TEST_P(ManyNibbles, EachRowHasItsOwn) {
     for (const auto& [first, count] : {std::pair<u64, u64>{0, rows}, {8, 33}, {40, 36}, {3, 5}, {16, 1}}) {
       expect_rows(codes(file, how, first, count), first, count);
     }
-    // Some rows of what was read for more.
+    // Unpack some of the rows that were read.
     GatheredPieces pieces;
     ASSERT_TRUE(read_pieces(file, 0, how, 8, 64, pieces));
     for (const auto& [first, count] : {std::pair<u64, u64>{8, 64}, {16, 40}, {64, 8}, {21, 2}}) {

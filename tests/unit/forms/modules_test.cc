@@ -25,7 +25,7 @@ class FormsTest : public ::testing::Test {
     method_ = read_foreign_method(*parsed, quantization.foreign_method);
     return find_stored_modules(tensors_, quantization, method_);
   }
-  // Codes of the findings, in their order.
+  // Codes of the findings, in order.
   std::string codes(std::string_view config) {
     std::string list;
     for (const Finding& finding : find(config).findings.findings()) list += finding.code + " " + finding.where + "\n";
@@ -116,7 +116,7 @@ TEST_F(FormsTest, TellsGptqFromAwqByTheShapes) {
   EXPECT_TRUE(modules.list[1].form->integers.codes.is_shuffled);
 }
 
-// 128 columns in groups of 64: as many scales as GPTQ has for 16 rows.
+// 128 columns in groups of 64: the same number of scales as GPTQ has for 16 rows.
 TEST_F(FormsTest, TheConfigurationTellsGemvFromGptq) {
   add("a.qweight", TensorType::I32, {32, 16});
   add("a.qzeros", TensorType::I32, {32, 2});
@@ -160,7 +160,7 @@ TEST_F(FormsTest, StackedExpertsOfFp8) {
 
 TEST_F(FormsTest, StackedExpertsThatDoNotFit) {
   add("bare.experts.down_proj", TensorType::F8_E4M3, {4, 64, 96});
-  add("partial.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});  // a block would reach into the next expert
+  add("partial.experts.down_proj", TensorType::F8_E4M3, {4, 40, 96});  // a block would span two experts
   add("partial.experts.down_proj_scale_inv", TensorType::F32, {4, 2, 3});
   add("two.experts.down_proj", TensorType::F8_E4M3, {4, 64, 96});
   add("two.experts.down_proj_scale_inv", TensorType::F32, {4, 2, 3});
@@ -220,7 +220,7 @@ TEST_F(FormsTest, SaysWhatDoesNotFit) {
             "hf-module-shape module 'awq'\nhf-scale-missing module 'int8'\n");
 }
 
-// What the tensors rule out; the same without the settings is read by the tensors alone.
+// Settings that the tensors contradict; without the settings, the tensors alone determine the form.
 TEST_F(FormsTest, SettingsThatTheTensorsRuleOut) {
   add("g.qweight", TensorType::I32, {8, 64});  // 64 rows, 64 columns of 4 bits, or 32 of 8
   add("g.qzeros", TensorType::I32, {2, 8});
@@ -241,7 +241,7 @@ TEST_F(FormsTest, SettingsThatTheTensorsRuleOut) {
   EXPECT_EQ(codes(R"({"quantization_config": {"quant_method": "awq", "version": "gemm"}})"), contradiction);
 }
 
-// Eight rows: words of zero points fit 2, 3 and 4 bits alike, so the settings or g_idx tell.
+// With eight rows, words of zero points match 2, 3 and 4 bits, so the settings or g_idx must decide.
 TEST_F(FormsTest, FewRowsLeaveTheWidthOfGptqOpen) {
   add("g.qweight", TensorType::I32, {12, 8});
   add("g.qzeros", TensorType::I32, {1, 1});
@@ -276,7 +276,7 @@ TEST_F(FormsTest, AsymmetricWeightsHaveZeroPoints) {
 
 class SettleTest : public FormsTest {
  protected:
-  // The one module of the tensors, settled with the bytes of tensor `number`.
+  // Returns the only module, settled with `bytes` as the contents of tensor `number`.
   Result<Module> settle(std::string_view config, std::size_t number, std::vector<std::byte> bytes) {
     Modules modules = find(config);
     EXPECT_TRUE(modules.list.at(0).decodable);
@@ -343,7 +343,7 @@ TEST_F(SettleTest, StatedShapes) {
   EXPECT_EQ(settle(method, 2, bytes_of<i64>({9, 13})).error().code, "hf-module-values");
 }
 
-// Ten codes of three bits a word, or a stream of 32 bits: 11 rows take two words either way, 64 columns 7 or 6.
+// Ten codes of three bits per word, or a stream of 32-bit words: 11 rows take two words either way, 64 columns 7 or 6.
 TEST_F(SettleTest, ZeroPointsArePackedAsTheCodesAre) {
   constexpr std::string_view method = R"({"quantization_config": {"quant_method": "compressed-tensors",
       "config_groups": {"g": {"weights": {"num_bits": 3, "group_size": 32}}}}})";

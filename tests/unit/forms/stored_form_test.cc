@@ -7,7 +7,7 @@
 namespace modelutils {
 namespace {
 
-// E4M3: 1, 2, -1, the least number, 448, 1.5.
+// E4M3 codes: 1, 2, −1, the smallest number, 448, 1.5.
 constexpr u8 one = 0x38, two = 0x40, minus_one = 0xB8, least = 0x01, greatest = 0x7E, one_and_a_half = 0x3C;
 
 std::vector<std::byte> bytes_of(std::initializer_list<u8> codes) {
@@ -32,7 +32,7 @@ TEST(StoredForm, Fp8WithOneScaleIsAProduct) {
   const StoredForm form = fp8_form(TensorType::F32);
   StoredRows rows;
   rows.planes[0] = bytes_of({one, two, minus_one, least, greatest, one_and_a_half});
-  rows.planes[1] = floats({0.25f, 0.25f});  // a line for each row
+  rows.planes[1] = floats({0.25f, 0.25f});  // a line per row
   EXPECT_EQ(decoded(form, 3, rows, 6), (std::vector<float>{0.25f, 0.5f, -0.25f, 0x1p-11f, 112, 0.375f}));
   EXPECT_EQ(form_info(form).text(form), "FP8 E4M3 per tensor");
   EXPECT_EQ(text_with_scales(form), "FP8 E4M3 per tensor, F32 scales");
@@ -40,7 +40,7 @@ TEST(StoredForm, Fp8WithOneScaleIsAProduct) {
 }
 
 TEST(StoredForm, Fp8HasAScaleForEachRectangle) {
-  // Columns of 2, 2 and 1.
+  // Rectangles with 2, 2 and 1 columns.
   const StoredForm form = fp8_form(TensorType::F32, 4, 2);
   EXPECT_EQ(form_info(form).plane(form, 1, 5).line_bytes, 12u);
   EXPECT_EQ(form_info(form).plane(form, 1, 5).rows, 4u);
@@ -54,7 +54,7 @@ TEST(StoredForm, Fp8TakesScalesOfSixteenBits) {
   const StoredForm form = fp8_form(TensorType::BF16, 1);
   StoredRows rows;
   rows.planes[0] = bytes_of({one, two});
-  rows.planes[1] = bytes_of({0x00, 0x40, 0x80, 0xBF});  // 2 and -1
+  rows.planes[1] = bytes_of({0x00, 0x40, 0x80, 0xBF});  // 2 and −1
   EXPECT_EQ(decoded(form, 1, rows, 2), (std::vector<float>{2, -2}));
   EXPECT_EQ(form_info(form).text(form), "FP8 E4M3 per row");
 }

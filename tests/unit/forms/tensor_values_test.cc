@@ -34,7 +34,7 @@ TEST(ReadLines, SaysWhatIsMissing) {
   EXPECT_EQ(read_lines({&file, 0}, {2, 1}, 1, 2, std::as_writable_bytes(std::span(out))).error().code, "io-short");
 }
 
-// Two rows of three, E4M3 and one BF16 scale of 0.5.
+// Two rows of three E4M3 elements, with one BF16 scale of 0.5.
 TEST(MatrixValues, ReadsAnyRangeOfElements) {
   const MemoryFile file({std::byte{0x38}, std::byte{0x40}, std::byte{0x44}, std::byte{0x48}, std::byte{0x4A},
                          std::byte{0x4C}, std::byte{0x00}, std::byte{0x3F}},

@@ -11,7 +11,7 @@ namespace {
 
 using test::GgufBuilder;
 
-// A parsed file with one array under "k".
+// A parsed file with a single array, under the key "k".
 struct OneArray {
   explicit OneArray(const GgufBuilder& builder)
       : source(builder.source()), document(parse(*source).value()), array(std::get<ArrayRef>(document.keys[0].value)) {}
@@ -140,7 +140,7 @@ TEST(Arrays, SayWhenTheFileChanged) {
   GgufBuilder builder;
   std::string nested, changed;
   for (auto* bytes : {&nested, &changed}) {
-    builder.put<u32>(*bytes, bytes == &nested ? 4 : 99);  // a type that does not exist
+    builder.put<u32>(*bytes, bytes == &nested ? 4 : 99);  // 99 is not a type
     builder.put<u64>(*bytes, 1);
     builder.put<u32>(*bytes, 11);
   }

@@ -24,7 +24,7 @@ std::string state(const EditJournal& journal, const std::string& content) {
   return *found == EditState::not_begun ? "not begun" : *found == EditState::torn ? "torn" : "written";
 }
 
-// The same as version 1 wrote it, by hand: boot id, device, inode and size, and no new bytes.
+// The same edit as a version 1 journal, by hand: with boot id, device, inode and size, and without the new bytes.
 std::string version_1() {
   std::string out = "GGUFEDIT";
   put<u32>(out, 1);
@@ -97,7 +97,7 @@ TEST(EditJournal, RangesAscendAndLieInTheHeader) {
   EXPECT_FALSE(EditJournal::decode(journal.encode())) << "a header of a gigabyte is none";
 }
 
-// Ranges across the borders of what is read at once.
+// Ranges across the boundaries of the pieces read at once.
 TEST(EditJournal, LongHeadersAreComparedInPieces) {
   const std::size_t size = (std::size_t{1} << 19) + 100;
   std::string old_header(size, 'o');

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file whose header is between "old header.." and "new header..", without its journal.
+// A file whose header is partly "old header.." and partly "new header..", without its journal.
 class FindJournal : public testing::Test {
  protected:
   std::string finding() const {
@@ -76,8 +76,8 @@ TEST_F(FindJournal, WhatDoesNotCountIsAWarningUnderTheFilesOwnName) {
   EXPECT_TRUE(finding_with(own, journal_).starts_with(begins("it was written for another header")));
 }
 
-// It may be the journal of this file under its earlier name, unless a file of that name is there, or it says that it is
-// not.
+// It may be this file's journal under an earlier name, unless a file of that name exists, or the journal's contents
+// rule it out.
 TEST_F(FindJournal, ABrokenJournalWithoutItsFileIsAWarning) {
   const std::string other = "other.gguf.edit-journal", cut = journal_.substr(0, 99);
   EXPECT_TRUE(finding_with(other, cut).starts_with("gguf-edit-journal: other.gguf.edit-journal has the name"));
@@ -106,7 +106,7 @@ TEST_F(FindJournal, TheOwnerOfTheFileRootOrTheUserMayHaveWrittenIt) {
   EXPECT_TRUE(look_at_journal(**file, journal, JournalOwner::anybody).found);
 }
 
-// A terabyte of holes, which nobody has the memory for.
+// A sparse file of one terabyte, more than fits into memory.
 TEST_F(FindJournal, AHugeOneIsNotRead) {
   for (const std::string& beginning : {std::string(), journal_}) {
     fs::resize_file(dir_.write("m.gguf.edit-journal", beginning), u64{1} << 40);

@@ -21,7 +21,7 @@ Document parsed(const GgufBuilder& builder) {
   return document ? std::move(*document) : Document{};
 }
 
-// The only finding of a file that has one.
+// Returns the only finding of a file.
 Finding only_finding(const GgufBuilder& builder) {
   const Document document = parsed(builder);
   EXPECT_EQ(document.findings.size(), 1u);
@@ -239,7 +239,7 @@ TEST(Parse, FindsABrokenStringDeepInsideAVocabulary) {
   EXPECT_NE(finding.message.find("50000"), std::string::npos);
 }
 
-// `depth` arrays in one another, each with one element, the innermost one u8.
+// `depth` nested arrays, each with one element; the innermost one has u8.
 GgufBuilder nested(std::size_t depth) {
   GgufBuilder builder;
   std::string bytes;
@@ -306,7 +306,7 @@ TEST(Parse, LeavesJudgementToTheRules) {
   EXPECT_EQ(document.tensors[1].elements(), std::nullopt);
 }
 
-// A source that fails at some byte, like a bad disk.
+// A source that fails from some offset on, like a bad disk.
 class FailingSource : public ByteSource {
  public:
   FailingSource(std::shared_ptr<MemoryFile> file, u64 good) : file_(std::move(file)), good_(good) {}
@@ -333,7 +333,7 @@ TEST(Parse, PassesErrorsOfReadingOn) {
   }
 }
 
-// A pipe: the same bytes, but the size is not known.
+// Like a pipe: the size is unknown.
 class UnknownSize : public ByteSource {
  public:
   explicit UnknownSize(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -365,7 +365,7 @@ TEST(Parse, ReadsPipesAndStopsWhereTheyEnd) {
     EXPECT_FALSE(cut->complete) << size;
     EXPECT_NE(first_container_error(cut->findings), nullptr) << size;
   }
-  // Lengths and counts that no pipe can bring end with its bytes.
+  // Lengths and counts beyond the end of a pipe.
   for (const u32 type : {0u, 4u, 8u, 7u, 9u, 10u}) {
     const auto endless =
         parse(UnknownSize(GgufBuilder().key_raw_array("k", type, ~u64{0}, std::string(300, '\0')).build()));
@@ -386,7 +386,7 @@ TEST(Parse, SurvivesEveryMalformedFile) {
     ASSERT_TRUE(source.has_value()) << name;
     const auto document = parse(**source);
     const bool clean = document && document->complete && first_container_error(document->findings) == nullptr;
-    // What is wrong with lengths, counts and types of values is the parser's own business.
+    // Invalid lengths, counts and value types are the parser's responsibility.
     for (const std::string_view broken :
          {"bad-size-", "bad-magic-", "bad-version-", "bad-nt-", "bad-nkv-", "bad-trunc-mid-kv", "bad-trunc-mid-n",
           "bad-trunc-mid-t", "bad-keylen-", "bad-strlen-", "bad-arr", "bad-kv", "bad-nest-", "bad-namelen-",

@@ -24,7 +24,7 @@ GgufBuilder part(u16 number, u16 count, i32 total) {
   return builder.key_u16("split.no", number).key_u16("split.count", count).key_i32("split.tensors.count", total);
 }
 
-// Three sound parts with a tensor each: t0, t1, t2.
+// Writes three valid parts with one tensor each: t0, t1, t2.
 void write_three(const TempDir& folder, const std::string& prefix = "m") {
   for (u16 i = 0; i < 3; ++i) {
     folder.write(split_path(prefix, i + 1u, 3), part(i, 3, 3).f32_tensor(fmt::format("t{}", i), {4}).build());
@@ -61,7 +61,7 @@ TEST(SplitSet, ASingleFileIsASetOfOne) {
     EXPECT_FALSE(set->is_split());
     EXPECT_TRUE(set->findings.empty());
   }
-  // What gguf-split --merge leaves behind.
+  // As written by gguf-split --merge.
   EXPECT_TRUE(open_set(folder.write("merged.gguf", part(0, 0, 3).build()))->findings.empty());
 }
 
@@ -115,7 +115,7 @@ TEST(SplitSet, PartsThatAreLinks) {
   std::filesystem::create_symlink("../real/m-00001-of-00003.gguf", folder.file("m/m-00001-of-00003.gguf"));
   std::filesystem::create_symlink("../real/m-00002-of-00003.gguf", folder.file("m/m-00002-of-00003.gguf"));
   folder.write("m/m-00003-of-00003.gguf", test::read_file(folder.file("real/m-00003-of-00003.gguf")));
-  const std::string path = folder.file("m/m-00001-of-00003.gguf");  // who names it, means it
+  const std::string path = folder.file("m/m-00001-of-00003.gguf");  // a file that is named explicitly may be a link
   const auto set = open_set(path);
   ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-symlink"}));
   EXPECT_EQ(set->findings[0].severity, Severity::warning);
@@ -162,7 +162,7 @@ TEST(SplitSet, KeysMustAgreeWithNamesAndTypes) {
   for (const Finding& finding : set->findings) EXPECT_EQ(finding.file, "m-00002-of-00003.gguf");
 }
 
-// What the loader refuses can be listed all the same.
+// Sets that the loader refuses can still be listed.
 TEST(SplitSet, AWrongNumberIsNoRuleOfTheContainer) {
   const TempDir folder;
   folder.write("m-00001-of-00002.gguf", part(0, 2, 2).f32_tensor("t0", {4}).build());
@@ -221,7 +221,7 @@ TEST(SplitSet, APartThroughAPipeStandsAlone) {
   EXPECT_EQ(set->files.size(), 1u);
   ASSERT_EQ(codes(*set), (std::vector<std::string>{"gguf-split-name"}));
   EXPECT_EQ(set->findings[0].severity, Severity::warning);
-  EXPECT_TRUE(set->findings[0].leads);  // never poses as the whole model
+  EXPECT_TRUE(set->findings[0].leads);  // so that it never passes for the whole model
   EXPECT_TRUE(set->findings[0].message.starts_with("this is part 1 of 3 of a model")) << set->findings[0].message;
   ASSERT_TRUE(lone_part(*set).has_value());
   EXPECT_EQ(lone_part(*set)->number, 1u);
@@ -244,7 +244,7 @@ TEST(SplitSet, ANameAloneIsAWarning) {
   EXPECT_EQ(codes(*alone), (std::vector<std::string>{"gguf-split-name"}));
   EXPECT_EQ(alone->findings[0].severity, Severity::warning);
   EXPECT_FALSE(alone->is_split());
-  // With a sibling it is a set whose keys are missing.
+  // With a sibling, it is a set with missing keys.
   folder.write("m-00002-of-00002.gguf", GgufBuilder().f32_tensor("u", {1}).build());
   const auto both = open_set(path);
   EXPECT_TRUE(both->is_split());

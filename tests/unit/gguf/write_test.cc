@@ -22,7 +22,7 @@ std::string code_of(const OutTensor& tensor) {
   return code_of(layout({}, {tensor}));
 }
 
-// The same keys and tensors laid out again.
+// Lays out the same keys and tensors again.
 Result<OutLayout> again(const ByteSource& source, const Document& document) {
   std::vector<OutKey> keys;
   for (const KeyValue& key : document.keys) {

@@ -15,7 +15,7 @@ TEST(ConfigMembers, ObjectsAreMadeForNamesWithDots) {
   hf::set_member(members, "rope_scaling.factor", 8.0);
   hf::set_member(members, "hidden_size", u64{64});
   hf::set_member(members, "rope_scaling.rope_type", "llama3");
-  hf::set_member(members, "hidden_size", u64{128});  // keeps its place
+  hf::set_member(members, "hidden_size", u64{128});  // stays at its place
   EXPECT_EQ(hf::config_text(members),
             "{\n"
             "  \"rope_scaling\": {\n"
@@ -41,7 +41,7 @@ TEST(ConfigMembers, ValuesAreWrittenAsPythonReadsThem) {
   ConfigMembers members;
   hf::set_member(members, "none", nullptr);
   hf::set_member(members, "no", false);
-  hf::set_member(members, "epsilon", 1e-5);  // the shortest decimal of that float32
+  hf::set_member(members, "epsilon", 1e-5);  // the shortest decimal for that float32
   hf::set_member(members, "theta", 500000.0);
   hf::set_member(members, "limit", hf::config_list(std::vector<double>{0, std::numeric_limits<double>::infinity()}));
   hf::set_member(members, "less", -std::numeric_limits<double>::infinity());

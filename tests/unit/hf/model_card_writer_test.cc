@@ -69,7 +69,7 @@ TEST(ModelCardWriter, KeysBecomeFrontMatter) {
             "Licence: apache-2.0\n");
 }
 
-// Whatever a key holds, it stays one value: the reader of front matter finds it again.
+// Whatever a key contains, it stays a single value when the front matter is parsed again.
 TEST(ModelCardWriter, HostileTextStaysOneValue) {
   const std::string licence = "x\"\n---\nlicense: mit\n\\ # \xe2\x80\xae\xf3\xa0\x80\x81 é";
   const std::string card = card_of(GgufBuilder().key_string("general.license", licence));

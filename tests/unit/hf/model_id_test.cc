@@ -1,4 +1,4 @@
-// Expected parts: what get_model_id_components() of gguf-py's metadata.py gives for the same names.
+// Expected values: the results of get_model_id_components() in gguf-py's metadata.py.
 #include "hf/model_id.h"
 
 #include <gtest/gtest.h>

@@ -103,7 +103,7 @@ TEST_F(AtomicDirectoryTest, ReplacesOnlyWithForce) {
   EXPECT_EQ(names_in(temp_.path()), std::set<std::string>{"out"});
 }
 
-// Everything that is not replaced, whatever the user says.
+// Targets that are never replaced, whatever the options.
 TEST_F(AtomicDirectoryTest, RefusesWhatIsNotItsOwn) {
   const auto expect_refused = [&](const std::string& target, const DirectoryOptions& how, std::string_view why) {
     const Status status = make(target, how);
@@ -157,7 +157,7 @@ TEST_F(AtomicDirectoryTest, WhatAppearsMeanwhileStays) {
   EXPECT_EQ(names_in(path()), std::set<std::string>{"theirs"});
 }
 
-// Between the first look and the exchange a file of somebody else's came in.
+// A foreign file appeared between the first check and the exchange.
 TEST_F(AtomicDirectoryTest, LooksAgainBeforeItReplaces) {
   ASSERT_TRUE(make(path(), options(), "old"));
   auto directory = AtomicDirectory::create(path(), options(true));

@@ -73,7 +73,7 @@ TEST(AtomicOutput, WritesAnywhere) {
 
 TEST(WriteBack, LosesNothingOfWhatItLetsGo) {
   constexpr u64 piece_bytes = u64{3} << 20;
-  constexpr u64 pieces = 20;  // beyond the window, in steps that are no multiple of a page
+  constexpr u64 pieces = 20;  // beyond the window, in steps that are not multiples of the page size
   const TempDir folder;
   AtomicOutput output = create(folder.file("out"));
   WriteBack write_back(output);

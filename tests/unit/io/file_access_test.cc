@@ -25,7 +25,7 @@ constexpr const char* default_list = "system.posix_acl_default";
 constexpr uid_t alice = 7001, bob = 7002, mallory = 7003;
 constexpr gid_t proj = 8001, staff = 8002;
 
-// As acl(5) has it: tag, permissions, who. `group` is the group's own entry, `mask` what st_mode shows in its place.
+// An ACL in the format of acl(5): tag, permissions, id. `group` is the group's entry, `mask` the one shown in st_mode.
 std::string list_with_bob(u16 group, u16 mask, u16 other) {
   struct Entry {
     u16 tag;
@@ -69,7 +69,7 @@ class FileAccess : public testing::Test {
     EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
-  // Replaces it, and gives owner, group and mode.
+  // Replaces the file and returns its owner, group and mode.
   std::string replaced(const std::string& path) {
     remark_.clear();
     set_output_remarks(
@@ -84,7 +84,7 @@ class FileAccess : public testing::Test {
     }
     return owners(path);
   }
-  // As a user who is in `groups` only.
+  // Runs `act` as a user who is only in `groups`.
   template <typename Do>
   void as(uid_t user, gid_t group, std::vector<gid_t> groups, const Do& act) {
     std::vector<gid_t> before(64);

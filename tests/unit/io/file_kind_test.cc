@@ -21,7 +21,8 @@ TEST(FileKind, KnowsBeginnings) {
       {"version https://git-lfs.github.com/spec/v1\noid", FileKind::git_lfs},
       {"PK\x03\x04", FileKind::zip},
       {"\x80\x02}q", FileKind::pickle},
-      {std::string("\x80\x02\0\0\0\0\0\0{\"a", 11), FileKind::unknown},  // a header of 640 bytes
+      // the start of a safetensors header of 640 bytes
+      {std::string("\x80\x02\0\0\0\0\0\0{\"a", 11), FileKind::unknown},
       {"\x93NUMPY\x01", FileKind::numpy},
       {"\x1f\x8b\x08\x00"s, FileKind::gzip},
       {"\x28\xb5\x2f\xfd", FileKind::zstd},

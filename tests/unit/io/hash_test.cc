@@ -17,7 +17,7 @@ std::string digest_of(HashAlgorithm algorithm, std::string_view text) {
   return hasher.hex_digest();
 }
 
-// Published test vectors (FIPS 180) and the output of the reference programs (sha1sum, sha256sum, xxh64sum, xxh128sum).
+// Published test vectors (FIPS 180), and the output of reference programs (sha1sum, sha256sum, xxh64sum, xxh128sum).
 TEST(Hash, KnownDigests) {
   EXPECT_EQ(digest_of(HashAlgorithm::sha256, "abc"),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");

@@ -16,7 +16,7 @@ namespace {
 
 using test::TempDir;
 
-// Runs `body` in a child; gives its wait status.
+// Runs `body` in a child process and returns its wait status.
 template <typename Body>
 int in_child(Body&& body) {
   const pid_t child = ::fork();

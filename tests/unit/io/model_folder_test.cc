@@ -1,4 +1,4 @@
-// What is absent, what is a link out of the folder, and what is none: with real files.
+// Distinguishes missing files, links out of the folder and other links, with real files.
 #include "io/model_folder.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using std::filesystem::create_symlink;
 
 class ModelFolderTest : public testing::Test {
  protected:
-  // What opening a name of the folder gives: its text, with "outside: " before it where that is so, or the code.
+  // Opens a name in the folder. Returns the file's text, prefixed with "outside: " if it is outside, or the error code.
   std::string opened(const std::string& folder, std::string_view name) {
     const auto opened = open_in_folder(folder, name);
     if (!opened) return opened.error().code;
@@ -90,7 +90,7 @@ TEST_F(ModelFolderTest, LinksOutOfTheFolderAreTold) {
   dir.write("m2/secret", "s2");
   create_directories(dir.file("m"));
   create_symlink("../secret", dir.file("m/up"));
-  create_symlink(dir.file("m2/secret"), dir.file("m/beside"));  // "…/m" is the beginning of "…/m2", not above it
+  create_symlink(dir.file("m2/secret"), dir.file("m/beside"));  // "…/m" is a prefix of "…/m2", but not its parent
   create_symlink("up", dir.file("m/through"));
   EXPECT_EQ(opened(dir.file("m"), "up"), "outside: s");
   EXPECT_EQ(opened(dir.file("m"), "beside"), "outside: s2");

@@ -42,7 +42,7 @@ TEST(OutputPlace, OutputsInCachesAreRefused) {
   EXPECT_TRUE(refuse_output_in_cache(folder.file("new")));
 }
 
-// Old names in them and new ones, by whatever links they are reached.
+// Existing and new names, reached through any links.
 TEST(OutputPlace, OutputsInSharedBlobsAreRefused) {
   const TempDir folder;
   const std::string hash = "ab" + std::string(62, '0');

@@ -48,9 +48,9 @@ TEST(Progress, DrawsAndErasesItself) {
   {
     Progress progress("copying", 100, true);
     const auto start = std::chrono::steady_clock::now();
-    progress.advance(10, start);  // too early to be drawn
+    progress.advance(10, start);  // too early to draw
     progress.advance(10, start + std::chrono::milliseconds(350));
-    progress.advance(10, start + std::chrono::milliseconds(360));  // too soon after the first
+    progress.advance(10, start + std::chrono::milliseconds(360));  // too soon after the first one
   }
   const std::string drawn = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(drawn.starts_with("\rcopying "));

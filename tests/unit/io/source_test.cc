@@ -1,4 +1,4 @@
-// Where bytes come from: files, memory, pipes, mappings.
+// Byte sources: files, memory, pipes, mappings.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -131,7 +131,7 @@ TEST(StreamSource, HasALimit) {
   EXPECT_EQ(far.error().code, "io-limit");
 }
 
-// Gigabytes through a source that keeps nothing; what was kept before is still there.
+// Reads gigabytes from a source that keeps nothing; bytes kept before are still available.
 TEST(StreamSource, GoesForward) {
   const int zero = ::open("/dev/zero", O_RDONLY);
   ASSERT_GE(zero, 0);

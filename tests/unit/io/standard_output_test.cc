@@ -15,7 +15,7 @@ namespace {
 
 using test::TempDir;
 
-// Runs `body`, which gives a number, in a child whose standard output appends to `path`.
+// Runs `body`, which returns a number, in a child process whose standard output is appended to `path`.
 template <typename Body>
 int with_output_to(const std::string& path, Body&& body) {
   const pid_t child = ::fork();

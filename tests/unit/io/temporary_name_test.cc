@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number of a process that has ended.
+// Returns the id of a process that has ended.
 std::string ended_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -24,7 +24,7 @@ std::string ended_process() {
   return std::to_string(child);
 }
 
-// What temporary_name() puts before the number of the process: "HOST-BOOT-".
+// Returns the prefix that temporary_name() puts before the process id: "HOST-BOOT-".
 std::string this_machine() {
   const std::string name = temporary_name("out", 0);
   const std::string begins = ".out.";
@@ -50,11 +50,11 @@ TEST(TemporaryName, OnlyWhatEndedProcessesOfThisMachineLeftIsRemoved) {
   const auto make = [&](const std::string& name) { std::ofstream(folder.file(name)) << "x"; };
   make(".out." + here + ended + "-0.tmp");
   make(".out." + here + ended + "-17.tmp");
-  make(".out." + earlier + std::to_string(::getpid()) + "-0.tmp");  // before the machine was started
+  make(".out." + earlier + std::to_string(::getpid()) + "-0.tmp");  // from before the last boot
   const std::set<std::string> kept = {
-      ".out." + here + std::to_string(::getpid()) + "-0.tmp",  // runs
-      ".out." + elsewhere + ended + "-0.tmp",                  // of another machine, where it may run
-      ".out." + ended + "-0.tmp",                              // does not say where it ran
+      ".out." + here + std::to_string(::getpid()) + "-0.tmp",  // still running
+      ".out." + elsewhere + ended + "-0.tmp",                  // of another machine, where it may be running
+      ".out." + ended + "-0.tmp",                              // does not say where it runs
       ".out." + host + "0000000g-" + ended + "-0.tmp",
       ".out." + host + "0000000-" + ended + "-0.tmp",
       ".other." + here + ended + "-0.tmp",
@@ -76,7 +76,7 @@ TEST(TemporaryName, OnlyWhatEndedProcessesOfThisMachineLeftIsRemoved) {
   std::set<std::string> wanted = kept;
   wanted.insert({".out." + here + ended + "-1.tmp", ".out." + here + ended + "-2.tmp"});
   EXPECT_EQ(left, wanted);
-  remove_abandoned(folder.file("missing/out"), ::getuid());  // a folder that cannot be listed is nobody's concern
+  remove_abandoned(folder.file("missing/out"), ::getuid());  // a folder that cannot be listed is ignored
 }
 
 }  // namespace

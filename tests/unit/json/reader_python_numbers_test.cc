@@ -1,5 +1,5 @@
-// Python's json module writes Infinity and NaN, which no standard knows; config.json of Mamba 2 and Nemotron-H have
-// them.
+// Python's json module writes Infinity and NaN, which are not standard JSON. They occur in the config.json of Mamba 2
+// and Nemotron-H.
 #include <gtest/gtest.h>
 
 #include <limits>

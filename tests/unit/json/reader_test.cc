@@ -58,7 +58,7 @@ TEST(JsonReader, SaysWhatTheFileIsInstead) {
   EXPECT_TRUE(message("{").starts_with("is not valid JSON: ")) << "of no other kind: what the parser says";
 }
 
-// simdjson 3.0 refuses one, 3.12 skips it. Python's json and the tokenizers library refuse it.
+// simdjson 3.0 rejects a byte order mark, 3.12 skips it. Python's json and the tokenizers library reject it.
 TEST(JsonReader, RefusesAByteOrderMark) {
   for (const char* text : {"\xef\xbb\xbf{}", "\xef\xbb\xbf", "\xef\xbb\xbf[18446744073709551616]"}) {
     const auto document = parse(text, "m.json");
@@ -71,7 +71,7 @@ TEST(JsonReader, RefusesAByteOrderMark) {
       << "inside it is a character";
 }
 
-// In our words: those of simdjson change from version to version.
+// In our own words, because simdjson's change between versions.
 TEST(JsonReader, SaysWhatIsWrong) {
   const auto message = [](const std::string& text) { return parse(text, "m.json").error().message; };
   EXPECT_EQ(message("{\"a\":\"\xff\"}"), "is not valid JSON: it is not UTF-8");

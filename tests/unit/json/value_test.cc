@@ -61,8 +61,8 @@ TEST_F(JsonValue, LeavesTheTargetAloneWhenTheTypeIsAnother) {
   EXPECT_EQ(number, 5u);
 }
 
-// The form of a number is simdjson's. It is part of what gguf-edit stores and st-dump prints, so no version may change
-// it.
+// simdjson formats numbers. gguf-edit stores and st-dump prints that text, so it must not change with simdjson's
+// version.
 TEST_F(JsonValue, TextOfNumbers) {
   const std::pair<const char*, const char*> cases[] = {
       {"0", "0"},        {"-0", "0"},       {"-7", "-7"},         {"18446744073709551615", "18446744073709551615"},

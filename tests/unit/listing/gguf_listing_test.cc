@@ -66,7 +66,7 @@ TEST(FileType, Names) {
   EXPECT_EQ(gguf::file_type_name(~u64{0}), "");
 }
 
-// By hand: a Q8_0 block is 34 bytes for 32 elements; data begins at a multiple of 32, and so does every tensor.
+// Computed by hand: a Q8_0 block has 34 bytes for 32 elements; the data and every tensor are aligned to 32.
 TEST(GgufListing, TensorsAreWhereTheFileHasThem) {
   const test::TempDir folder;
   const Model model(open(folder, GgufBuilder()
@@ -106,7 +106,7 @@ TEST(GgufListing, GlobsSelectAndCountsStay) {
   const auto source = listing_of(model);
   const Listing some = source->list({.key_globs = {"*.block_count"}, .tensor_globs = {"b", "c"}});
   ASSERT_EQ(some.keys.size(), 1U);
-  EXPECT_EQ(some.keys[0].index, 4U);  // after the three fields of the header and general.architecture
+  EXPECT_EQ(some.keys[0].index, 4U);  // after the header's three fields and general.architecture
   EXPECT_EQ(some.key_count, 2U);
   ASSERT_EQ(some.tensors.size(), 1U);
   EXPECT_EQ(some.tensors[0].index, 1U);

@@ -10,7 +10,7 @@ namespace {
 
 using test::safetensors_bytes;
 
-// By hand: 2 rows of 4 words of 8 values of 4 bits; one scale and one bias for each 32 of them.
+// Computed by hand: 2 rows of 4 words with 8 values of 4 bits each; one scale and one bias per 32 values.
 constexpr std::string_view header = R"({"__metadata__":{"format":"mlx","k":"v"},)"
                                     R"("a.weight":{"dtype":"U32","shape":[2,4],"data_offsets":[0,32]},)"
                                     R"("a.scales":{"dtype":"BF16","shape":[2,1],"data_offsets":[32,36]},)"

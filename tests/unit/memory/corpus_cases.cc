@@ -47,7 +47,7 @@ TensorType type_of(std::string_view name) {
   return *type;
 }
 
-// Integers are uint32, lists of them int32.
+// Integers become uint32, lists of integers int32.
 void add_key(GgufBuilder& file, const std::string& key, json::Element value) {
   bool flag = false;
   i64 whole = 0;

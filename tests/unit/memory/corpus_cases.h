@@ -1,4 +1,4 @@
-// The measured cases of ../shared/corpus/memory: models as GGUF headers in memory, options, what the runtime said.
+// The measured cases in ../shared/corpus/memory: models as GGUF headers in memory, options, and the runtime's output.
 #pragma once
 
 #include <map>
@@ -25,20 +25,20 @@ struct MeasuredCase {
   std::string architecture;
   memory::RunOptions run;
   memory::Placement placement;
-  std::vector<std::string> kept_on_host;   ///< regular expressions over the names of tensors
-  bool has_pinned_memory = true;           ///< the GPU's own host memory is used
+  std::vector<std::string> kept_on_host;   ///< regular expressions for tensor names
+  bool has_pinned_memory = true;           ///< pinned host memory of the GPU is used
   std::vector<memory::LayerCache> layers;  ///< without f32_bytes
   u64 n_ctx = 0;
   u64 k_bytes = 0, v_bytes = 0, rolling_bytes = 0, state_bytes = 0, f32_bytes = 0;
   std::map<std::string, MeasuredBuffer> buffers;
 
   MeasuredBuffer gpu() const;
-  MeasuredBuffer host() const;  ///< all that are not on the GPU together
+  MeasuredBuffer host() const;  ///< sum over all buffers that are not on the GPU
 };
 
 class MemoryCorpus {
  public:
-  MemoryCorpus();  ///< reads `memory_cases`, which must be there
+  MemoryCorpus();  ///< reads `memory_cases`, which must exist
   const std::vector<MeasuredCase>& cases() const { return cases_; }
   const gguf::SplitSet& model(const std::string& name) const { return models_.at(name); }
 

@@ -1,4 +1,4 @@
-// What the runtime allocated in every measured case, and what we say.
+// Compares the runtime's allocations in every measured case with our estimates.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ TEST_F(MemoryCorpusTest, CachesAndStatesAreEqualLayerByLayer) {
     std::ranges::sort(theirs);
     EXPECT_EQ(ours, theirs);
     EXPECT_EQ(caches->f32_bytes, one.f32_bytes);
-    if (one.n_ctx == 0) continue;  // cases that were run later have layers and buffers only
+    if (one.n_ctx == 0) continue;  // cases added later have only layers and buffers
     EXPECT_EQ(extent->n_ctx, one.n_ctx);
     EXPECT_EQ(caches->k_bytes, one.k_bytes);
     EXPECT_EQ(caches->v_bytes, one.v_bytes);
@@ -65,8 +65,8 @@ TEST_F(MemoryCorpusTest, CachesAndStatesAreEqualLayerByLayer) {
   }
 }
 
-// The runtime keeps factors of rope once for each buffer, and repacks what it computes on the CPU in buffers of its
-// own: so a case or two in a hundred may be off by some kilobytes, as on the page.
+// The runtime stores rope factors once per buffer, and repacks weights computed on the CPU in separate buffers. So one
+// or two cases in a hundred may differ by some kilobytes, as documented.
 TEST_F(MemoryCorpusTest, WeightsAndCachesLieWhereTheRuntimePutsThem) {
   std::size_t checked = 0, different = 0;
   for (const MeasuredCase& one : corpus_->cases()) {
@@ -77,7 +77,7 @@ TEST_F(MemoryCorpusTest, WeightsAndCachesLieWhereTheRuntimePutsThem) {
     const Caches caches = *caches_of(model.hyper(), one.run, extent);
     const Usage usage = *model.usage(one.run, extent, caches, one.placement);
     EXPECT_EQ(usage.host_caches, one.host().caches);
-    // CUDA makes quantised rows up to 512 values: less than a kilobyte for each tensor.
+    // CUDA pads quantised rows by up to 512 values: less than a kilobyte per tensor.
     const u64 padding = one.gpu().caches - usage.gpu_caches;
     EXPECT_LE(padding, type_info(one.run.k_type).block_elements > 1 ? 2048 * caches.layers.size() : 0);
     ++checked;
@@ -93,7 +93,7 @@ TEST_F(MemoryCorpusTest, WeightsAndCachesLieWhereTheRuntimePutsThem) {
   EXPECT_LE(different * 90, checked);
 }
 
-// Estimate divided by what was measured.
+// Ratios of estimates to measurements.
 class Ratios {
  public:
   void add(u64 estimate, u64 measured, u64 id) {
@@ -109,7 +109,7 @@ class Ratios {
         "(case %llu)\n",
         what, ratios_.size(), at(0), static_cast<unsigned long long>(ratios_.front().second), at(50), at(90), at(100),
         static_cast<unsigned long long>(ratios_.back().second));
-    // The errors are rounded to three places.
+    // The documented errors are rounded to three digits.
     EXPECT_GE(at(0), error.least * 0.999) << what;
     EXPECT_LE(at(100), error.most * 1.001) << what;
   }

@@ -32,7 +32,7 @@ Error error_of(const gguf::SplitSet& set, const FitRequest& request) {
 }
 
 TEST(Fit, CountsCacheByHand) {
-  // Rows of 2 heads x 16 values, F16: 64 bytes; 4096 cells; 2 layers.
+  // Rows of 2 heads × 16 values in F16: 64 bytes; 4096 cells; 2 layers.
   const ContextFit result = fit_at(small_model("llama", as_it_is), at(4000));
   EXPECT_EQ(result.extent.n_ctx, 4096u);
   EXPECT_EQ(result.caches.k_bytes, 64u * 4096 * 2);
@@ -45,7 +45,7 @@ TEST(Fit, CountsCacheByHand) {
 
 TEST(Fit, IndexersOfHybridModelsStandWhereKeysAreKept) {
   const gguf::SplitSet set = small_model("qwen4exp", [](GgufBuilder& file) {
-    file.key_u32("qwen4exp.full_attention_interval", 2)  // layer 0 has a state, layer 1 keys
+    file.key_u32("qwen4exp.full_attention_interval", 2)  // layer 0 has a state, layer 1 a key-value cache
         .key_u32("qwen4exp.ssm.conv_kernel", 4)
         .key_u32("qwen4exp.ssm.inner_size", 64)
         .key_u32("qwen4exp.ssm.state_size", 16)
@@ -147,7 +147,7 @@ TEST(Fit, LeavesLayersOutFromTheFirstOn) {
   request.available.margin = 0;
   request.available.gpu = whole.gpu_total;
   EXPECT_TRUE(*fit_at(set, request).fits);
-  // Without the caches and weights of one block (its host copies are not larger than what is computed).
+  // Without the caches and weights of one block (its host copies are not larger than the compute buffers).
   request.available.gpu = whole.gpu_total - 64 * 4096;
   const ContextFit part = fit_at(set, request);
   EXPECT_FALSE(*part.fits);
@@ -171,7 +171,7 @@ TEST(Fit, TheMarginStaysFree) {
 }
 
 TEST(Fit, OffersASmallerCacheBeforeAShorterContext) {
-  // With few layers a copy of one in F16 outweighs what the others save.
+  // With few layers, an F16 copy of one outweighs the savings in the others.
   const gguf::SplitSet set = small_model("llama", [](GgufBuilder& file) { file.key_u32("llama.block_count", 16); });
   FitRequest request = at(65536);
   const Usage whole = fit_at(set, request).usage;
@@ -186,7 +186,7 @@ TEST(Fit, OffersASmallerCacheBeforeAShorterContext) {
   }
 }
 
-// 16 layers with caches of 128 MiB together at 65536 tokens, two of them with 96 MiB of experts.
+// 16 layers whose caches take 128 MiB in total at 65536 tokens; two of them have 96 MiB of experts.
 gguf::SplitSet model_with_experts() {
   return small_model("qwen3moe", [](GgufBuilder& file) {
     file.key_u32("qwen3moe.block_count", 16)
@@ -217,7 +217,7 @@ TEST(Fit, AlternativesKeepTheContextFirst) {
   EXPECT_EQ(result.alternatives[2].options, "-c 65536 -ngl 17 --n-cpu-moe 1");
   EXPECT_TRUE(result.alternatives[3].options.starts_with("-c ")) << result.alternatives[3].options;
   EXPECT_EQ(result.alternatives[3].options.find("-c 65536"), std::string::npos);
-  EXPECT_EQ(result.host_expert_blocks, 1u);  // what is shown first
+  EXPECT_EQ(result.host_expert_blocks, 1u);  // the first alternative shown
   for (const Alternative& one : result.alternatives) EXPECT_LE(one.usage.gpu_total, *request.available.gpu);
 }
 
@@ -225,7 +225,7 @@ TEST(Fit, ACacheOfFourBitsComesAfterOneOfEight) {
   const gguf::SplitSet set = small_model("llama", [](GgufBuilder& file) { file.key_u32("llama.block_count", 16); });
   FitRequest request = at(65536);
   request.available.margin = 0;
-  request.available.gpu = fit_at(set, request).usage.gpu_total - (u64{70} << 20);  // 8 bits save 60 MiB
+  request.available.gpu = fit_at(set, request).usage.gpu_total - (u64{70} << 20);  // 8-bit caches save 60 MiB
   const ContextFit result = fit_at(set, request);
   ASSERT_FALSE(result.alternatives.empty());
   EXPECT_EQ(result.alternatives[0].sacrifice, Sacrifice::cache_bits);
@@ -237,7 +237,7 @@ TEST(Fit, SeveralGpusShareTheLayers) {
   FitRequest request = at(65536);
   request.available.margin = 0;
   const Usage one = fit_at(set, request).usage;
-  // Each needs the compute buffers, and half of the rest: 8 layers of 8 MiB.
+  // Each GPU needs the compute buffers and half of the rest: 8 layers of 8 MiB.
   const u64 room = one.compute.gpu_bytes + 8 * (u64{8} << 20) + 100000;
   request.available.gpus = {room, room};
   request.available.gpu = 2 * room;
@@ -245,11 +245,11 @@ TEST(Fit, SeveralGpusShareTheLayers) {
   ASSERT_TRUE(*result.fits);
   ASSERT_EQ(result.usage.gpus.size(), 2u);
   EXPECT_EQ(result.usage.gpus[0].layers, 8u);
-  EXPECT_EQ(result.usage.gpus[1].layers, 9u);  // the output layer is one of them
+  EXPECT_EQ(result.usage.gpus[1].layers, 9u);  // including the output layer
   EXPECT_EQ(result.options, "-c 65536 -ngl 17 -ts 8,9");
   EXPECT_EQ(result.usage.gpu_total, result.usage.gpus[0].total() + result.usage.gpus[1].total());
   EXPECT_EQ(result.usage.gpu_total, one.gpu_total + one.compute.gpu_bytes);
-  // One that is a layer too small: their sum would suffice.
+  // One is too small by a layer, although the sum would suffice.
   request.available.gpus = {room - (u64{6} << 20), room + (u64{6} << 20)};
   request.available.gpu = request.available.gpus[0] + request.available.gpus[1];
   const ContextFit part = fit_at(set, request);
@@ -292,26 +292,26 @@ TEST(Fit, ExpertTensorsAreKnownByName) {
 TEST(Fit, SummaryHasBytesForEachToken) {
   const auto summary = cache_summary(*arch::read_facts(small_model("gemma2", as_it_is)));
   ASSERT_TRUE(summary);
-  EXPECT_EQ(summary->bytes_per_token, 128u);  // one of two layers sees everything
+  EXPECT_EQ(summary->bytes_per_token, 128u);  // one of two layers covers the whole context
   EXPECT_EQ(summary->window, 4096u);
   EXPECT_EQ(summary->sliding_layers, 1u);
   EXPECT_EQ(summary->cached_layers, 2u);
 }
 
-// What is on the GPU besides weights stays; weights are in proportion to the files.
+// Usage other than weights is constant; weights scale with the file sizes.
 TEST(FitsBySize, WeightsInProportion) {
   const gguf::SplitSet set = small_model("llama", as_it_is);
   FitRequest request = at(512);
   request.available.margin = 0;
   request.available.gpu = u64{1} << 40;
   const Usage usage = fit_at(set, request).usage;
-  request.available.gpu = usage.gpu_total + usage.gpu_weights;  // of a file twice as long
+  request.available.gpu = usage.gpu_total + usage.gpu_weights;  // for a file of twice the size
   const FitReport judged = *fit(set, request);
   EXPECT_EQ(fits_by_size(judged, 1000, 1000), true);
   EXPECT_EQ(fits_by_size(judged, 1000, 2000), true);
   EXPECT_EQ(fits_by_size(judged, 1000, 2001), false);
   EXPECT_EQ(fits_by_size(judged, 1000, 1), true);
-  EXPECT_EQ(fits_by_size(judged, 1, ~u64{0}), false);  // sizes come from servers
+  EXPECT_EQ(fits_by_size(judged, 1, ~u64{0}), false);  // sizes come from servers, so any value is possible
 }
 
 TEST(FitsBySize, WhatDoesNotFitSaysNothingOfSmallerOnes) {
@@ -320,7 +320,7 @@ TEST(FitsBySize, WhatDoesNotFitSaysNothingOfSmallerOnes) {
   const FitReport judged = *fit(small_model("llama", as_it_is), request);
   EXPECT_EQ(fits_by_size(judged, 1000, 1001), false);
   EXPECT_EQ(fits_by_size(judged, 1000, 999), std::nullopt);
-  EXPECT_EQ(fits_by_size(*fit(small_model("llama", as_it_is), at(512)), 1000, 999), std::nullopt);  // no limit
+  EXPECT_EQ(fits_by_size(*fit(small_model("llama", as_it_is), at(512)), 1000, 999), std::nullopt);  // no memory limit
 }
 
 }  // namespace

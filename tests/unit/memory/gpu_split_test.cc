@@ -39,7 +39,8 @@ TEST(GpuSplit, LeavesOutWhatHasNoRoom) {
   const auto shares = split_layers(four_of_ten, 0, 0, 5, Layers{0, 45, 7});
   ASSERT_EQ(layers_of(shares), (Layers{0, 4, 0}));
   EXPECT_EQ(shares[0].total(), 0u);
-  EXPECT_TRUE(split_layers(four_of_ten, 0, 0, 0, Layers{15, 15}).empty());  // 40 bytes, but one layer each
+  // 40 bytes in total, but each has room for only one layer
+  EXPECT_TRUE(split_layers(four_of_ten, 0, 0, 0, Layers{15, 15}).empty());
 }
 
 TEST(GpuSplit, TakesLayersFromTheFirstThatIsOnAnyGpu) {

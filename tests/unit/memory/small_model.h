@@ -1,4 +1,4 @@
-// A small model whose keys a test changes.
+// A small model whose keys a test can change.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace modelutils::test {
 
-/// Two layers, 4 heads of which 2 have keys, 16 wide each. Keys that `change` writes come after these.
+/// Two layers; 4 heads, 2 key-value heads, head size 16. Keys written by `change` come before the dimensions.
 inline gguf::SplitSet small_model(const std::string& architecture, const std::function<void(GgufBuilder&)>& change,
                                   bool has_context = true) {
   GgufBuilder file;

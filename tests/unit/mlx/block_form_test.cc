@@ -30,7 +30,7 @@ std::vector<TensorType> types_with_form() {
   return types;
 }
 
-// Where the f16 numbers of a block stand that scale it.
+// Offsets of the f16 scales in a block.
 std::vector<u32> halves_of(TensorType type) {
   switch (type) {
     case TensorType::Q4_1:
@@ -47,7 +47,7 @@ std::vector<u32> halves_of(TensorType type) {
   }
 }
 
-// Blocks of random bytes with finite scales; the first ones have scales that are easily lost.
+// Random blocks with finite scales; the first ones have scales at the limits of f16.
 std::vector<std::byte> random_blocks(TensorType type, std::size_t count) {
   static constexpr u16 edges[] = {0x0000, 0x8000, 0x0001, 0x8001, 0x03FF, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x6FFF};
   std::mt19937 random(static_cast<u32>(type));
@@ -65,7 +65,7 @@ std::vector<std::byte> random_blocks(TensorType type, std::size_t count) {
       const u16 half = number();
       std::memcpy(block + at, &half, 2);
     }
-    if (type == TensorType::IQ1_M) {  // d is spread over the highest four bits of four words
+    if (type == TensorType::IQ1_M) {  // d is spread over the top four bits of four words
       const u16 d = number();
       for (u32 word = 0; word < 4; ++word) {
         block[49 + 2 * word] =
@@ -126,7 +126,7 @@ TEST(BlockForm, HoldsEveryValueOfRandomBlocks) {
     const std::vector<float> found = unpacked(packed(type, blocks));
     ASSERT_EQ(found.size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      ASSERT_EQ(found[i], wanted[i]) << type_name(type) << " " << i;  // -0 = +0
+      ASSERT_EQ(found[i], wanted[i]) << type_name(type) << " " << i;  // -0 equals +0
     }
   }
 }
@@ -158,7 +158,7 @@ TEST(PackCodes, IsTheReverseOfUnpacking) {
     for (u8& code : codes) code = static_cast<u8>(random() & ((1u << bits) - 1));
     std::vector<std::byte> stream(codes.size() / 8 * bits);
     pack_codes(bits, codes, stream);
-    for (std::size_t i = 0; i < codes.size(); ++i) {  // the rule, written down naively
+    for (std::size_t i = 0; i < codes.size(); ++i) {  // a naive version of the packing rule
       u32 code = 0;
       for (u32 b = 0; b < bits; ++b) {
         const std::size_t k = i * bits + b;
@@ -195,7 +195,8 @@ TEST(TakePacked, DropsBitsThatNoCodeUses) {
   EXPECT_EQ(found, wanted);
 }
 
-// Scales of blocks that are one group are read many at a time; here one by one, infinite and NaN among them.
+// Scales of blocks that form one group are read many at a time; compares with reading one at a time, including
+// infinities and NaN.
 TEST(TakeScales, DoesNotDependOnTheInstructions) {
   struct Case {
     TensorType type;
@@ -235,7 +236,7 @@ std::string sha256(Bytes bytes) {
   return hasher.hex_digest();
 }
 
-// Reference forms, made by another implementation.
+// Reference results from another implementation.
 TEST(BlockForm, GivesTheWordsScalesAndBiasesOfTheCorpus) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   const std::string folder = test::shared_dir() + "/corpus/gguf2mlx/";

@@ -20,7 +20,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<int> values) {
   return bytes;
 }
 
-// The packing rule, written down naively: bit k of the stream is bit k % 8 of byte k / 8.
+// A naive version of the packing rule: bit k of the stream is bit k % 8 of byte k / 8.
 u8 code_at(Bytes packed, u32 bits, std::size_t index) {
   u32 code = 0;
   for (u32 b = 0; b < bits; ++b) {
@@ -43,7 +43,7 @@ TEST(UnpackCodes, FollowsTheBitStreamInEveryWidth) {
   }
 }
 
-// Affine of every width and scale type, at an odd address.
+// Affine mode with every width and scale type, at an odd address.
 TEST(Dequantize, AffineIsScaleTimesCodePlusBias) {
   std::mt19937 random(2);
   for (const u32 bits : {2u, 3u, 4u, 5u, 6u, 8u}) {

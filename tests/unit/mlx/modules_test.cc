@@ -9,7 +9,7 @@
 namespace modelutils::mlx {
 namespace {
 
-// A list of tensors and what find_modules() makes of it.
+// A list of tensors, and the result of find_modules().
 class ModulesTest : public ::testing::Test {
  protected:
   void add(std::string_view name, TensorType type, std::vector<u64> shape) {

@@ -9,7 +9,7 @@
 namespace modelutils::mlx {
 namespace {
 
-// A matrix of 4-bit affine codes whose bytes can be told apart.
+// A matrix of 4-bit affine codes whose bytes are distinguishable.
 struct Sample {
   std::vector<std::byte> weight, scales, biases;
   StoredMatrix matrix;
@@ -53,7 +53,7 @@ TEST(Pack, FusesRowWise) {
   ASSERT_TRUE(fused);
   EXPECT_EQ(fused->bytes, joined({&q.weight, &k.weight, &v.weight, &q.scales, &k.scales, &v.scales, &q.biases,
                                   &k.biases, &v.biases}));
-  // The fused matrix is one matrix of 8 rows.
+  // The fused matrix has 8 rows.
   EXPECT_EQ(fused->layout.weight_bytes, 8u * 16u);
 }
 

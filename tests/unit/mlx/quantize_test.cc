@@ -30,14 +30,14 @@ std::vector<float> normal_values(std::size_t count, u32 seed) {
 }
 
 TEST(QuantizeAffine, MakesTheEdgeOfTheLargerMagnitudeAMultipleOfTheScale) {
-  // Range -1 … 3 in 3 steps: the scale is -4/3, the edge 3 is -2.25 steps, so -2 of -1.5.
+  // The range −1 … 3 in 3 steps gives the scale −4/3; the edge 3 is −2.25 steps, so it becomes −2 steps of −1.5.
   const std::vector<float> values = {-1, 0, 1.4f, 3};
   std::array<u8, 4> codes{};
   const ScaleAndBias lattice = quantize_affine(2, values, TensorType::F32, codes);
   EXPECT_EQ(lattice.scale, -1.5f);
   EXPECT_EQ(lattice.bias, 3.0f);
   EXPECT_EQ(codes, (std::array<u8, 4>{3, 2, 1, 0}));
-  // The other way round the scale is positive.
+  // Mirrored, the scale is positive.
   const std::vector<float> mirrored = {1, 0, -1.4f, -3};
   const ScaleAndBias other = quantize_affine(2, mirrored, TensorType::F32, codes);
   EXPECT_EQ(other.scale, 1.5f);
@@ -64,12 +64,12 @@ TEST(QuantizeAffine, RoundsWhatIsStored) {
 }
 
 TEST(QuantizeFp, PicksTheNearestElementAndEvenCodesInTheMiddle) {
-  // 6 is the greatest element: the scale is one.
+  // 6 is the largest element, so the scale is one.
   std::vector<float> values = {6, -6, 5, 2.5f, 0.25f, 0.75f, -0.0f, 1.75f};
   values.resize(32, 0.0f);
   std::array<u8, 32> codes{};
   EXPECT_EQ(quantize_fp(Mode::mxfp4, values, codes), 127);
-  // 5 lies between 4 (code 6) and 6 (7), 2.5 between 2 (4) and 3 (5), 0.25 between 0 and 0.5, 0.75 between 0.5 and 1,
+  // 5 is between 4 (code 6) and 6 (7), 2.5 between 2 (4) and 3 (5), 0.25 between 0 and 0.5, 0.75 between 0.5 and 1,
   // 1.75 between 1.5 (3) and 2 (4).
   const std::array<u8, 8> wanted = {7, 15, 6, 4, 0, 2, 8, 4};
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(codes[i], wanted[i]) << i;
@@ -78,7 +78,7 @@ TEST(QuantizeFp, PicksTheNearestElementAndEvenCodesInTheMiddle) {
   EXPECT_EQ(codes[0], 7);
 }
 
-// Values that a mode holds already come back as they are.
+// Values that a mode can represent are unchanged.
 TEST(QuantizeFp, KeepsWhatTheModeHolds) {
   std::mt19937 random(3);
   for (const Mode mode : {Mode::mxfp4, Mode::nvfp4, Mode::mxfp8}) {
@@ -112,7 +112,7 @@ double relative_rms(std::span<const float> wanted, std::span<const float> found)
   return std::sqrt(error / sum);
 }
 
-// 8 bits in groups of 32, searched or as MLX does it.
+// 8 bits in groups of 32, with a searched or MLX's own lattice.
 std::vector<float> carried(std::span<const float> values, bool is_searched) {
   std::vector<u8> codes(values.size());
   std::vector<ScaleAndBias> lattices(values.size() / 32);
@@ -128,7 +128,7 @@ std::vector<float> carried(std::span<const float> values, bool is_searched) {
   return found;
 }
 
-// What search_two_scales() does to several groups at once, done to one, value by value.
+// The algorithm of search_two_scales() for a single group, value by value.
 class SlowSearch {
  public:
   SlowSearch(std::span<const float> values, TensorType type) : type_(type) {
@@ -189,7 +189,7 @@ class SlowSearch {
   float least_ = 0;
 };
 
-// Halves with scales of their own, as Q6_K has them: like ones, unlike ones, few distinct values, zeros of both signs.
+// Halves with separate scales, as in Q6_K: similar and dissimilar ones, few distinct values, zeros of both signs.
 std::vector<float> two_scaled_values(std::size_t groups) {
   std::mt19937 random(11);
   std::vector<float> values;
@@ -232,7 +232,7 @@ TEST(SearchTwoScales, FindsForManyGroupsWhatASlowSearchFindsForEach) {
 TEST(SearchTwoScales, FindsALatticeOfBothHalvesWhereThereIsOne) {
   std::vector<float> values;
   for (int i = 0; i < 16; ++i) values.push_back(0.25f * static_cast<float>(i % 8) - 1.0f);
-  for (int i = 0; i < 16; ++i) values.push_back(0.375f * static_cast<float>(i % 5) - 0.5f);  // 1/8 is in both
+  for (int i = 0; i < 16; ++i) values.push_back(0.375f * static_cast<float>(i % 5) - 0.5f);  // 1/8 divides both
   const std::vector<float> found = carried(values, true);
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(found[i], values[i]) << i;
 }
@@ -247,15 +247,15 @@ TEST(SearchTwoScales, IsNeverWorseThanThePlainRange) {
   EXPECT_LE(relative_rms(values, carried(values, true)), relative_rms(values, carried(values, false)) * 1.001);
 }
 
-// By hand: from 0 to 255 codes are whole numbers, and these are a quarter off.
+// Computed by hand: from 0 to 255 the codes are integers, and these values are off by a quarter.
 TEST(PlainLatticeError, IsThatOfTheWholeRange) {
-  std::vector<float> values(2 * search_group, 7.0f);  // the second group has one value, its bias
+  std::vector<float> values(2 * search_group, 7.0f);  // the second group has a single value, its bias
   for (std::size_t i = 0; i < search_group; ++i) values[i] = i % 2 == 0 ? 0.25f : 10.75f;
   values[3] = 255;
   values[20] = 0;
   EXPECT_EQ(plain_lattice_error(values, TensorType::F16), 30 * 0.0625);
   EXPECT_EQ(plain_lattice_error(values, TensorType::F32), 30 * 0.0625);
-  values[40] = -1e6f;  // a bias that F16 does not hold
+  values[40] = -1e6f;  // a bias beyond F16
   EXPECT_FALSE(std::isfinite(plain_lattice_error(values, TensorType::F16)));
   EXPECT_TRUE(std::isfinite(plain_lattice_error(values, TensorType::F32)));
   values[40] = std::numeric_limits<float>::quiet_NaN();

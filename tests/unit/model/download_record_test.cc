@@ -1,4 +1,4 @@
-// What names and records of download caches promise.
+// Checksums promised by names and records of download caches.
 #include "model/download_record.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(DownloadRecord, PlacesInARepository) {
   }
 }
 
-// A shared blob is called by a checksum that we cannot compute; the blob that leads to it has one that we can.
+// A shared blob's name is a checksum that we cannot compute; the blob linking to it has one that we can.
 TEST(DownloadRecord, SharedBlobs) {
   const test::TempDir folder;
   const std::string xet = "cd" + std::string(62, '1');

@@ -1,5 +1,5 @@
-// Every value of every model that MLX wrote, bit for bit: the SHA-256 of the float32 values is compared with what MLX
-// itself gave.
+// Compares every value of every model written by MLX bit for bit, by the SHA-256 of the float32 values that MLX itself
+// decodes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -23,7 +23,7 @@ std::string hash_of_values(const Model& model, const Tensor& tensor) {
   return hasher.hex_digest();
 }
 
-// Compares one model with its entry in expected.json; gives the number of tensors.
+// Compares a model with its entry in expected.json; returns the number of tensors.
 std::size_t check_model(const std::string& path, json::Element expected) {
   SCOPED_TRACE(path);
   const Result<Model> model = open_sound_model(path);
@@ -54,7 +54,7 @@ std::size_t check_model(const std::string& path, json::Element expected) {
     EXPECT_EQ(hash_of_values(*model, *tensor), json::string_member(facts, "sha256_f32"));
     ++tensors;
   }
-  // Nothing but parts of these is in the file besides.
+  // The file has no other tensors except parts of these.
   for (const Tensor& tensor : model->catalog().tensors) {
     if (model->is_part(tensor)) continue;
     EXPECT_TRUE(json::member(expected, tensor.name)) << tensor.name;

@@ -70,7 +70,7 @@ TEST(Model, ReadsAnyRangeOfValues) {
 
 TEST(Model, ReadsBlockTypesAtOddAddresses) {
   const test::TempDir folder;
-  // One byte, then floats and halves: nothing is aligned.
+  // One byte followed by floats and halves, so nothing is aligned.
   std::string data("\x01", 1);
   for (const float value : {1.5f, -2.0f, 3.25f}) data.append(reinterpret_cast<const char*>(&value), 4);
   data += std::string("\x00\x3C\x00\xC0", 4);
@@ -127,7 +127,7 @@ TEST(SafetensorsModel, CountsLogicalParameters) {
   for (const Tensor& tensor : opened->catalog().tensors)
     sum += opened->is_part(tensor) ? 0 : opened->elements_of(tensor);
   EXPECT_EQ(parameter_count(*model), sum);
-  // The file alone finds the config beside it.
+  // Opening only the file finds the config next to it.
   const auto file = open_safetensors_model(std::string(small_model) + "/model.safetensors");
   ASSERT_TRUE(file);
   EXPECT_FALSE(file->is_model_directory());

@@ -1,4 +1,4 @@
-// Walks over folders: what the command-line tests of verify cannot plant.
+// Directory walks in situations that the command-line tests of verify cannot create.
 #include "model/model_tree.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(ModelTree, AFolderThatCannotBeListedIsSaidAndTheRestGoesOn) {
   folder.write("c/m.gguf", "GGUF");
   ASSERT_EQ(::chmod(folder.file("b").c_str(), 0), 0);
   ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
-  const bool is_root = ::geteuid() == 0;  // who may list everything
+  const bool is_root = ::geteuid() == 0;  // root can list every folder
   if (is_root) {
     ASSERT_EQ(::seteuid(65534), 0);
   }

@@ -15,7 +15,7 @@ MemoryFile memory_of(const std::string& content) {
   return MemoryFile({bytes.begin(), bytes.end()}, "m.pt");
 }
 
-// A file that refuses a part of it: whoever reads there again is noticed.
+// A file that fails when a given range is read, to detect repeated reads.
 class ReadOnce : public MemoryFile {
  public:
   ReadOnce(const MemoryFile& file, u64 begin, u64 end) : MemoryFile(file), begin_(begin), end_(end) {}
@@ -36,7 +36,7 @@ std::string by_sevens(std::size_t size) {
 
 class CheckRecords : public ::testing::Test {
  protected:
-  // Code and place of each finding, or the code of the error.
+  // Returns the code and place of each finding, or the error's code.
   std::string found(ReadChecksums& read, unsigned threads = 2) {
     const MemoryFile file = memory_of(content);
     return found(file, read, threads);
@@ -84,7 +84,7 @@ TEST_F(CheckRecords, ReadsWhatWasNotRead) {
 TEST_F(CheckRecords, DoesNotReadAgain) {
   const u64 begin = one().data_offset, end = begin + one().stored_bytes;
   const MemoryFile memory = memory_of(content);
-  // All but the last 1000 bytes were read, in two pieces.
+  // All but the last 1000 bytes have been read, in two pieces.
   ReadChecksums read;
   read.add(begin + 1'000'000, bytes(begin + 1'000'000, end - 1000));
   read.add(begin, bytes(begin, begin + 999'000));
@@ -99,9 +99,9 @@ TEST_F(CheckRecords, WhatWasReadCounts) {
   content[begin + 5] ^= 1;
   ReadChecksums read;
   read.add(begin, bytes(begin, begin + 1000));
-  content[begin + 5] ^= 1;  // as if it had been repaired meanwhile: what was read was wrong
+  content[begin + 5] ^= 1;  // as if the file had been repaired in the meantime: the bytes read before were wrong
   EXPECT_EQ(found(read), "pt-zip-crc record 'a/one'\n");
-  // What reaches over an end says nothing of the record.
+  // Ranges that extend beyond the record's ends do not count.
   ReadChecksums wide;
   wide.add(begin - 10, bytes(begin - 10, begin + 10));
   wide.add(end - 10, bytes(end - 10, end + 10));

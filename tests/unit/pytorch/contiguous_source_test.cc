@@ -13,7 +13,7 @@ namespace {
 
 using namespace test::pickle;
 
-/// 0, 1, 2, … as bytes.
+/// Returns the bytes 0, 1, 2, …
 std::string counting(std::size_t size) {
   std::string bytes(size, '\0');
   std::iota(bytes.begin(), bytes.end(), '\0');
@@ -25,7 +25,7 @@ std::shared_ptr<MemoryFile> memory(const std::string& content) {
   return std::make_shared<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()), "m.pt");
 }
 
-/// The tensor's values as element numbers, read in pieces of every size from 1 to 7 bytes and at once.
+/// Returns the tensor's values as element numbers. Reads in pieces of 1 to 7 bytes, and at once.
 std::vector<int> values_of(const std::shared_ptr<MemoryFile>& file) {
   const auto document = parse(*file);
   EXPECT_TRUE(document && document->findings.empty())
@@ -54,7 +54,7 @@ std::vector<int> view(i32 offset, const std::vector<i32>& sizes, const std::vect
       dict({{"w", tensor(storage("ShortStorage", "0", 24), offset, sizes, strides)}}), {{"0", counting(48)}})));
 }
 
-// Element numbers by hand: offset + Σ index × stride, the last index fastest.
+// Element numbers computed by hand: offset + Σ index × stride, last index fastest.
 TEST(ContiguousSource, GathersByStride) {
   EXPECT_EQ(view(0, {2, 3}, {3, 1}), (std::vector<int>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(view(0, {3, 2}, {1, 3}), (std::vector<int>{0, 3, 1, 4, 2, 5}));

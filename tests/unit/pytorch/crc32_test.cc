@@ -24,7 +24,7 @@ u32 expected(u32 crc, Bytes bytes) {
   return static_cast<u32>(::crc32(crc, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
 }
 
-// Those that this machine has.
+// The variants available on this machine.
 std::vector<CarrylessProduct> all_products() {
   std::vector<CarrylessProduct> products = {CarrylessProduct::none};
   if (best_carryless_product() >= CarrylessProduct::of_16_bytes) products.push_back(CarrylessProduct::of_16_bytes);
@@ -72,9 +72,9 @@ TEST(ReadChecksums, RangesThatTouchBecomeOne) {
   const auto add = [&](std::size_t begin, std::size_t end) { read.add(begin, all.subspan(begin, end - begin)); };
   add(1000, 2000);
   add(3000, 4000);
-  add(500, 500);  // nothing
+  add(500, 500);  // empty
   EXPECT_EQ(read.ranges().size(), 2U);
-  add(1500, 2500);  // shares bytes
+  add(1500, 2500);  // overlaps an earlier range
   add(900, 1001);
   add(2999, 3001);
   add(0, 4000);

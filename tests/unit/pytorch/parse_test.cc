@@ -71,7 +71,7 @@ std::vector<std::string> names_of(const Document& document) {
 }
 
 TEST(Parse, KeysThatAreEqualForPython) {
-  // 1, 1.0 and True are one key, which keeps its first form; what is not a tensor replaces one all the same.
+  // 1, 1.0 and True are the same key, which keeps its first form; a value that is not a tensor also replaces a tensor.
   const std::string whole = tensor(four, 0, {4}, {1}), part = tensor(four, 0, {2}, {1});
   const std::string one = "G\x3f\xf0"s + std::string(6, '\0');
   Document document =
@@ -89,7 +89,7 @@ TEST(Parse, TwoTensorsOfOneName) {
             "pt-same-name");
   EXPECT_EQ(first_code(checkpoint(dict({{"a.b", whole}, {"a", "}" + text("b") + part + "s"}}), {{"0", bytes16}})),
             "pt-same-name");
-  // A number of NumPy equals one of Python.
+  // A NumPy number equals a Python number.
   const std::string complex = global("builtins", "complex") + "K\1\x85R";
   EXPECT_EQ(first_code(checkpoint("\x80\x02}(K\1" + whole + complex + part + "u.", {{"0", bytes16}})), "pt-same-name");
 }
@@ -142,7 +142,7 @@ TEST(Parse, GraphsOfSharedListsEnd) {
     laughs += "](h"s + static_cast<char>(i - 1) + "h" + static_cast<char>(i - 1) + "eq" + static_cast<char>(i);
   }
   EXPECT_EQ(first_code(checkpoint(laughs + ".", {{"0", bytes16}})), "pt-limit");
-  // A list in itself has no end either, but each of its tensors has a name.
+  // A list that contains itself is infinite, too, but each of its tensors has a name.
   const Document document = read(checkpoint("\x80\x02]q\1(" + tensor(four, 0, {4}, {1}) + "h\1e.", {{"0", bytes16}}));
   EXPECT_TRUE(document.findings.empty());
   EXPECT_EQ(names_of(document), std::vector<std::string>{"0"});
@@ -192,7 +192,7 @@ TEST(Parse, Archives) {
                             {.name = "a/version", .content = "3\n"},
                             {.name = "a/constants.pkl", .content = sound}})),
             "pt-torchscript");
-  // torch looks records up without regard to letter case.
+  // torch ignores letter case when it looks up records.
   EXPECT_EQ(first_code(zip({{.name = "a/data.pkl", .content = sound},
                             {.name = "a/version", .content = "3\n"},
                             {.name = "a/BYTEORDER", .content = "big"}})),
@@ -212,7 +212,7 @@ TEST(Parse, DeepNamesEnd) {
   EXPECT_EQ(first_code(checkpoint("\x80\x02" + deep + ".", {{"0", bytes16}})), "pt-limit");
 }
 
-// The stream of pickles that torch wrote before 1.6, by hand.
+// The sequence of pickles that torch wrote before 1.6, by hand.
 std::string legacy(const std::string& object, const std::string& keys, const std::string& storages) {
   return "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19."
          "\x80\x02M\xe9\x03."
@@ -251,10 +251,10 @@ TEST(Parse, LegacyViewsArePartsOfTheirRoot) {
     return first_code(legacy(object, "\x80\x02]" + text("0") + "a.", u64_bytes(4) + bytes16));
   };
   EXPECT_EQ(code(2), "");
-  EXPECT_EQ(code(3), "pt-tensor");  // inside the root, not inside the view
+  EXPECT_EQ(code(3), "pt-tensor");  // within the root, but not within the view
 }
 
-// The first 512 bytes of a legacy file made a header of tarfile: a text in the third pickle reaches over them.
+// Turns the first 512 bytes of a legacy file into a valid tar header, inside a text in the third pickle.
 std::string legacy_tar(int add) {
   std::string file = legacy(dict({}), "\x80\x02].", "");
   const std::string marker = "\x80\x02}.";
@@ -308,7 +308,7 @@ TEST(Parse, RecognisesByContent) {
   EXPECT_TRUE(is_checkpoint(zip({{.name = "a/b", .content = "x"}}), "m.pt"));
   EXPECT_FALSE(is_checkpoint(zip({{.name = "a/b", .content = "x"}}), "m.docx"));
   EXPECT_FALSE(is_checkpoint("GGUF", "m.bin"));
-  // Headers of 384, 640, 896, 1152 and 1408 bytes, and of so many more than 64 KiB.
+  // Headers of 384, 640, 896, 1152 and 1408 bytes, and of that much more than 64 KiB.
   for (const char low : {'\x01', '\x02', '\x03', '\x04', '\x05'}) {
     for (const char next : {'\0', '\x01', '}'}) {
       const std::string header = std::string{'\x80', low, next, '\0', '\0', '\0', '\0', '\0'} + "{\"w\":";

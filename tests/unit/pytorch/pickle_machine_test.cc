@@ -43,7 +43,7 @@ std::string pickle_code(const std::string& pickle) {
   return ran.findings.empty() ? "" : ran.findings.front().code;
 }
 
-// Every opcode of protocols 0 to 5 that a checkpoint may use, with the kind of what it leaves (pickletools names them).
+// Every opcode of protocols 0 to 5 allowed in a checkpoint, with the kind of its result (named as in pickletools).
 TEST(PickleMachine, EveryAllowedOpcodeLeavesItsValue) {
   EXPECT_EQ(kind_of("N."), ValueKind::none);
   EXPECT_EQ(kind_of("\x88."), ValueKind::boolean);
@@ -106,7 +106,8 @@ TEST(PickleMachine, EveryAllowedOpcodeLeavesItsValue) {
 }
 
 TEST(PickleMachine, NumbersThatPythonReadsDifferently) {
-  // Python's C unpickler reads the first as octal, as a bool, as hexadecimal, as 10; others fail in one of its two.
+  // Python's C unpickler reads the first as octal, as a bool, as hexadecimal, as 10; others fail in one of its two
+  // unpicklers.
   for (const char* number : {"010", " 1", "+1", "-0", "0x10", "1_0", "1 ", "1.0", "", "-", "--1"}) {
     EXPECT_EQ(pickle_code("I"s + number + "\n."), "pt-pickle") << number;
     EXPECT_EQ(pickle_code("L"s + number + "L\n."), "pt-pickle") << number;
@@ -119,11 +120,12 @@ TEST(PickleMachine, NumbersThatPythonReadsDifferently) {
   EXPECT_EQ(kind_of("L9223372036854775808L\n."), ValueKind::big_integer);
   EXPECT_EQ(pickle_code("F1_0.5\n."), "pt-pickle");
   EXPECT_EQ(pickle_code("F 1.5\n."), "pt-pickle");
-  EXPECT_EQ(pickle_code("V\xc3\xa9\n."), "pt-pickle");  // Latin-1 for Python
+  EXPECT_EQ(pickle_code("V\xc3\xa9\n."), "pt-pickle");  // Python would decode it as Latin-1
 }
 
 TEST(PickleMachine, OfASlotTheLaterValueCounts) {
-  // Slots 0 and 1 are written after slot 2: 2 is kept apart, then joins the others, then changes.
+  // Slots 0 and 1 are written after slot 2: slot 2 starts in the sparse table, moves to the dense one, and then
+  // changes.
   EXPECT_EQ(pickle_code("K\5q\2K\6q\0K\7q\1h\2."s), "");
   EXPECT_EQ(number_of("K\5q\2K\6q\0K\7q\1h\2."s), 5);
   const Ran ran = run("K\5q\2K\6q\0K\7q\1q\2h\2."s);
@@ -133,7 +135,7 @@ TEST(PickleMachine, OfASlotTheLaterValueCounts) {
   EXPECT_EQ(pickle_code("K\5q\0K\6q\0."s), "pt-memo");
   EXPECT_EQ(pickle_code("K\5r\0\1\0\0K\6r\0\1\0\0."s), "pt-memo");
   EXPECT_EQ(pickle_code("K\5q\0q\0."s), "");
-  EXPECT_EQ(number_of("K\5q\2K\6\x94K\7q\0h\1."s), 6);  // MEMOIZE: the number of slots in use
+  EXPECT_EQ(number_of("K\5q\2K\6\x94K\7q\0h\1."s), 6);  // MEMOIZE uses the number of used slots
 }
 
 TEST(PickleMachine, RefusedOpcodesAreNamed) {
@@ -170,7 +172,7 @@ TEST(PickleMachine, SaysWhatWouldBeCalledAndWhere) {
   EXPECT_NE(ran.findings.front().message.find("calls os.system with 'curl x' at byte 26 of data.pkl"),
             std::string::npos)
       << ran.findings.front().message;
-  EXPECT_EQ(ran.findings.front().offset, 1026u);  // the pickle begins at byte 1000 of the file
+  EXPECT_EQ(ran.findings.front().offset, 1026u);  // the pickle starts at byte 1000 of the file
 }
 
 TEST(PickleMachine, BrokenPickles) {
@@ -225,7 +227,7 @@ TEST(PickleMachine, OneDescriptionOfAStorage) {
   EXPECT_EQ(pickle_code(first + storage("IntStorage", "0", 4) + "\x86."), "pt-storage");
   EXPECT_EQ(pickle_code(first + storage("FloatStorage", "0", 3) + "\x86."), "pt-storage");
   EXPECT_EQ(pickle_code(first + storage("IntStorage", "1", 3) + "\x86."), "");
-  EXPECT_EQ(pickle_code(legacy_storage("FloatStorage", "0", 4) + "."), "pt-storage");  // a sixth member
+  EXPECT_EQ(pickle_code(legacy_storage("FloatStorage", "0", 4) + "."), "pt-storage");  // has a sixth member
 }
 
 TEST(PickleMachine, OneDescriptionOfAView) {
@@ -279,7 +281,7 @@ TEST(PickleMachine, MetadataOfTensors) {
   EXPECT_EQ(with("}"), "");
   EXPECT_EQ(with("}" + text("neg") + "\x88s"), "pt-tensor");
   EXPECT_EQ(with("}" + text("conj") + "\x88s"), "pt-tensor");
-  EXPECT_EQ(with("}" + text("neg") + "\x89s"), "pt-tensor");  // torch only looks whether it is there
+  EXPECT_EQ(with("}" + text("neg") + "\x89s"), "pt-tensor");  // torch only checks whether it exists
   EXPECT_EQ(with("}" + text("other") + "\x88s"), "pt-tensor");
   EXPECT_EQ(with("\x88"), "pt-tensor");
 }
@@ -288,7 +290,7 @@ TEST(PickleMachine, WhatNewobjMakesStaysEmpty) {
   const std::string dict = global("collections", "OrderedDict"), pairs = "]" + text("a") + "N\x86" + "a\x85";
   EXPECT_EQ(pickle_code(dict + pairs + "R."), "");
   EXPECT_EQ(pickle_code(dict + pairs + "\x81."), "pt-pickle");
-  EXPECT_EQ(pickle_code(dict + text("a") + "N\x86\x85\x85R."), "pt-pickle");  // of a tuple
+  EXPECT_EQ(pickle_code(dict + text("a") + "N\x86\x85\x85R."), "pt-pickle");  // from a tuple
   EXPECT_EQ(pickle_code(global("builtins", "set") + "]Na\x85\x81."), "pt-pickle");
   EXPECT_EQ(pickle_code(global("torch._utils", "_rebuild_tensor") + ")\x81."), "pt-pickle");
 }
@@ -302,7 +304,7 @@ TEST(PickleMachine, ModulesOfPython2AreInItsProtocols) {
 TEST(PickleMachine, EncodeMakesBytes) {
   const std::string encode = global("_codecs", "encode");
   EXPECT_EQ(kind_of(encode + text("w") + text("latin1") + "\x86R."), ValueKind::bytes);
-  EXPECT_EQ(pickle_code(encode + text("j") + text("rot13") + "\x86R."), "pt-pickle");  // a text: 'w'
+  EXPECT_EQ(pickle_code(encode + text("j") + text("rot13") + "\x86R."), "pt-pickle");  // would be the text 'w'
 }
 
 TEST(PickleMachine, JoinedNamesAreBounded) {

@@ -67,7 +67,7 @@ TEST(Zip, HeadersThatDisagree) {
   other.flags = 1;  // encrypted
   EXPECT_EQ(zip_code({other}), "pt-zip-header");
   other = hello;
-  other.flags = 8;  // a descriptor that is not there
+  other.flags = 8;  // a descriptor that is missing
   EXPECT_EQ(zip_code({other}), "pt-zip-header");
   other = hello;
   other.header_offset = 3;
@@ -107,7 +107,7 @@ TEST(Zip, ReadersMustAgreeWhereItEnds) {
   EXPECT_EQ(zip_code({hello}, {.comment = "made by hand"}), "");
   EXPECT_EQ(zip_code({hello}, {.behind = "x"}), "pt-zip-end");
   EXPECT_EQ(zip_code({hello}, {.comment = end_record}), "pt-zip-end");
-  EXPECT_EQ(zip_code({hello}, {.comment = "PK\5\6"}), "pt-zip-end");  // too short for miniz, not for Python
+  EXPECT_EQ(zip_code({hello}, {.comment = "PK\5\6"}), "pt-zip-end");  // too short for miniz, but not for Python
   EXPECT_EQ(zip_code({hello}, {.behind = zip({hello})}), "pt-zip-end");
   ZipPart commented = hello;
   commented.comment = end_record;
@@ -119,7 +119,7 @@ TEST(Zip, ReadersMustAgreeWhereItEnds) {
   EXPECT_EQ(zip_code({noise}), "pt-zip-end");
 }
 
-/// The zip64 end record and its locator; `hidden` lies between them.
+/// The zip64 end record and its locator, with `hidden` between them.
 std::string zip64_end(u64 directory, u64 bytes, u64 count, const std::string& hidden = {}, u64 disks = 1) {
   using namespace test::pickle;
   return "PK\6\6" + u64_bytes(44 + hidden.size()) + u16_bytes(45) + u16_bytes(45) + u32_bytes(0) + u32_bytes(0) +
@@ -133,7 +133,7 @@ TEST(Zip, BothEndRecordsAgree) {
   EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 2)}), "pt-zip-end");
   EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local - 1, central + 1, 1)}), "pt-zip-end");
   EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 1, {}, 2)}), "pt-zip-end");
-  // Python takes the record right in front of the locator, whatever the locator says.
+  // Python uses the record right before the locator, whatever the locator says.
   EXPECT_EQ(zip_code({hello}, {.zip64 = zip64_end(local, central, 1, std::string(56, 'h'))}), "pt-zip-end");
 }
 
@@ -144,7 +144,7 @@ TEST(Zip, EveryByteBelongsToARecord) {
   EXPECT_EQ(zip_code({behind, other}), "pt-zip-overlap");
   EXPECT_EQ(zip_code({other, behind}), "pt-zip-overlap");
   using namespace test::pickle;
-  const std::string crc = u32_bytes(0x3610a686);  // of "hello", as zlib.crc32 has it
+  const std::string crc = u32_bytes(0x3610a686);  // zlib.crc32(b"hello")
   for (const std::string& descriptor :
        {crc + u32_bytes(5) + u32_bytes(5), "PK\7\x08" + crc + u32_bytes(5) + u32_bytes(5),
         crc + u64_bytes(5) + u64_bytes(5), "PK\7\x08" + crc + u64_bytes(5) + u64_bytes(5)}) {

@@ -11,7 +11,7 @@
 namespace modelutils::quantize {
 namespace {
 
-// A .dat file, field by field.
+// Builds a .dat file, field by field.
 class Legacy {
  public:
   Legacy& number(i32 value) { return raw(&value, sizeof value); }
@@ -61,14 +61,14 @@ TEST(LegacyImportance, EntriesCallsChunksAndDataset) {
   EXPECT_EQ((*matrix)->find("blk.0.attn_k.weight"), nullptr);
 }
 
-// Programs take the values of an entry without calls as they are.
+// The values of an entry without calls are used unchanged, as other programs do.
 TEST(LegacyImportance, WithoutCallsAndWithoutAnEnd) {
   const auto matrix = Legacy().number(1).entry("a", 0, {2, 4}).read();
   ASSERT_TRUE(matrix);
   EXPECT_EQ((*matrix)->chunks(), 0u);
   EXPECT_TRUE((*matrix)->datasets().empty());
   EXPECT_EQ(*(*matrix)->weights((*matrix)->entries().front()), (std::vector<float>{2, 4}));
-  // A dataset whose name is cut off is left out.
+  // A dataset name that is cut off is ignored.
   const auto cut = Legacy().number(1).entry("a", 1, {2}).number(3).number(100).text("a.t").read();
   ASSERT_TRUE(cut);
   EXPECT_EQ((*cut)->chunks(), 3u);
@@ -105,7 +105,7 @@ TEST(LegacyImportance, WeightsAreNumbers) {
   }
 }
 
-// A weight below 0 would pull values away from what they are.
+// A negative weight would push values away from their originals.
 TEST(LegacyImportance, WeightsAreNotNegative) {
   const auto matrix = Legacy().number(2).entry("a", 1, {0, -0.0F, 1}).entry("b", 3, {1, -1e-30F}).read();
   ASSERT_TRUE(matrix);

@@ -73,7 +73,7 @@ Reference reference_of(json::Element arch) {
   return result;
 }
 
-// "Q4_K 3*F32": one type for each tensor.
+// Expands "Q4_K 3*F32": one type per tensor.
 std::vector<std::string> types_of(std::string_view text) {
   std::vector<std::string> types;
   std::istringstream words{std::string(text)};
@@ -88,7 +88,7 @@ std::vector<std::string> types_of(std::string_view text) {
   return types;
 }
 
-// What llama-quantize does with this model: the types, or that it refuses.
+// Compares with llama-quantize's result for the model: the types, or a refusal.
 void check_case(const Reference& reference, json::Element expected, std::span<const TypeOverride> overrides) {
   const Mix* mix = mix_from_name(*json::string_member(expected, "mix"));
   ASSERT_NE(mix, nullptr);

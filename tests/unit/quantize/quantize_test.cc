@@ -38,7 +38,7 @@ u64 number_at(json::Array array, u64 index) {
   return number;
 }
 
-// The values of an input as a file of digests describes it.
+// Generates the input that a file of digests describes.
 std::vector<float> input_of(json::Element element) {
   json::Array input;
   EXPECT_TRUE(element.get(input));
@@ -52,7 +52,7 @@ std::vector<float> weights_of(json::Element element, u64 count) {
 
 const Instructions both_instructions[] = {Instructions::any_machine, best_instructions()};
 
-// tests/data/quantize/README.md: all inputs in one digest.
+// One digest covers all inputs; see tests/data/quantize/README.md.
 TEST(Quantize, BlocksAreThoseOfGgml) {
   const auto document = json::load(test::data_dir() + "/quantize/blocks.json");
   ASSERT_TRUE(document);
@@ -114,7 +114,7 @@ TEST(Quantize, BlocksAreThoseOfTheReferenceData) {
   EXPECT_EQ(cases, 825u);
 }
 
-// Vectors hold 8 blocks of 32, a row may have any number: what is left over must not change what a block becomes.
+// Vectors process 8 blocks of 32, but rows may have any number; blocks after the last whole vector must not differ.
 TEST(Quantize, ARowOfFewBlocksIsThatOfAWiderOne) {
   const std::vector<float> values = test::reference_values("bell", 9, 1, 32 * 11);
   for (const TensorType type : {TensorType::IQ4_NL, TensorType::Q5_0, TensorType::Q8_0}) {
@@ -124,7 +124,7 @@ TEST(Quantize, ARowOfFewBlocksIsThatOfAWiderOne) {
       EXPECT_TRUE(std::equal(one.begin(), one.end(), whole.begin() + static_cast<long>(first * one.size())));
     }
   }
-  // With weights the spread of the whole row counts: two rows side by side.
+  // With weights, the deviation of the whole row matters, so compare two rows side by side.
   std::vector<float> twice = values;
   twice.insert(twice.end(), values.begin(), values.end());
   const std::vector<float> weights = test::reference_weights("even", 1, values.size(), 1);
@@ -151,7 +151,7 @@ double relative_error(const std::vector<float>& values, const Blocks& blocks) {
 TEST(Quantize, Iq3sAfterAGroupOfZeros) {
   std::vector<float> values = test::reference_values("bell", 5, 1, 256);
   EXPECT_FALSE(misplaced_in_iq3_s(values));
-  std::fill_n(values.begin() + 224, 32, 0.0f);  // the last group: nothing follows
+  std::fill_n(values.begin() + 224, 32, 0.0f);  // the last group has no successor
   EXPECT_FALSE(misplaced_in_iq3_s(values));
   EXPECT_LT(relative_error(values, quantized(TensorType::IQ3_S, values, 256, {})), 0.2);
   std::fill_n(values.begin(), 32, -0.0f);

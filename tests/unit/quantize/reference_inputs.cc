@@ -8,7 +8,7 @@ namespace modelutils::test {
 
 namespace {
 
-// Number i of a sequence of 64-bit words (splitmix64).
+// Returns number i in a sequence of 64-bit words (splitmix64).
 u64 word(u64 seed, u64 i) {
   u64 z = (i + 1 + (seed << 32)) * 0x9E3779B97F4A7C15u;
   z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
@@ -20,7 +20,7 @@ float power_of_two(i64 exponent) {
   return std::bit_cast<float>(static_cast<u32>(exponent + 127) << 23);
 }
 
-// Four 16-bit fields summed and centred: a bell about 1 wide.
+// Sums four 16-bit fields and centres them: a bell curve of width about 1.
 float bell(u64 w) {
   i64 sum = -131070;
   for (u32 i = 0; i < 4; ++i) sum += static_cast<i64>(w >> (16 * i) & 0xFFFF);

@@ -1,5 +1,5 @@
-// Values and importance weights for encoders, made from integers and single float operations: the same on every
-// machine.
+// Generates values and importance weights for encoder tests from integers and single float operations, so that they are
+// the same on every machine.
 #pragma once
 
 #include <string_view>
@@ -9,10 +9,10 @@
 
 namespace modelutils::test {
 
-/// rows × cols values. Kinds: bell, heavy, wide, sparse, ties, zero, const, shifted, big, small, tiny.
+/// Returns rows × cols values. Kinds: bell, heavy, wide, sparse, ties, zero, const, shifted, big, small, tiny.
 std::vector<float> reference_values(std::string_view kind, u64 seed, u64 rows, u64 cols);
 
-/// `count` weights as an importance matrix has them: sums of the kind (even, peaked, holes) divided by `ncall`.
+/// Returns `count` weights like an importance matrix: sums of the given kind (even, peaked, holes) divided by `ncall`.
 std::vector<float> reference_weights(std::string_view kind, u64 seed, u64 count, u64 ncall);
 
 }  // namespace modelutils::test

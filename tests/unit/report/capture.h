@@ -1,4 +1,4 @@
-// What a renderer writes.
+// Captures the output of a renderer.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace modelutils::test {
 
-/// Everything that `write` sends to the output it is given.
+/// Returns everything that `write` sends to its output.
 std::string capture(const std::function<void(TextOutput& out)>& write);
 
 }  // namespace modelutils::test

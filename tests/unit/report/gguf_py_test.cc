@@ -1,4 +1,4 @@
-// Our JSON, with the members that only we have left out, is what gguf-py prints.
+// Our JSON, without the members that only we have, equals gguf-py's output.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace {
 const std::set<std::string_view> ours_only = {"schema",          "file_size", "alignment", "data_offset",  "parameters",
                                               "bits_per_weight", "types",     "bytes",     "chat_template"};
 
-// Where two documents differ, or nothing. Integers and floats are compared by value.
+// Returns where two documents differ, or nullopt. Compares integers and floats by value.
 std::optional<std::string> difference(json::Element ours, json::Element theirs, const std::string& where) {
   json::Object object, other_object;
   json::Array array, other_array;

@@ -15,7 +15,7 @@ std::string embedded(std::string_view json) {
   return out;
 }
 
-// The same, given a byte at a time.
+// The same, fed one byte at a time.
 std::string embedded_by_bytes(std::string_view json) {
   std::string out;
   EmbeddedJson data(out);
@@ -72,7 +72,7 @@ TEST(EmbeddedJson, LongTextsAreCutAndSaySo) {
   EXPECT_EQ(text_of(embedded(as_json(std::string(most, 'x')))), std::string(most, 'x'));
   EXPECT_EQ(text_of(embedded(as_json(std::string(most + 1234, 'x')))),
             std::string(most, 'x') + "… (1,234 more characters)");
-  // Characters of several bytes and escapes are kept whole, and the text after the cut one is its own.
+  // Multi-byte characters and escapes are not split, and the text after a truncated one starts afresh.
   std::string wide, controls;
   for (std::size_t i = 0; i < most + 2; ++i) {
     wide += "世";
@@ -99,7 +99,7 @@ TEST(HtmlPage, IsOneFileWithAPolicy) {
   EXPECT_TRUE(html.ends_with("</html>\n"));
   EXPECT_NE(html.find("<script type=\"application/json\" id=\"data\">[\n{\"a\":\"\\u003c/script\\u003e\"}\n]</script>"),
             html.npos);
-  // What stands between the tags is what the policy allows.
+  // The text between the tags must match the hashes in the policy.
   const auto between = [&](std::string_view begin, std::string_view end) {
     const std::size_t at = html.find(begin) + begin.size();
     return html.substr(at, html.find(end, at) - at);
@@ -112,7 +112,7 @@ TEST(HtmlPage, IsOneFileWithAPolicy) {
        {"http://", "https://", "@import", "url(", "eval(", "innerHTML", "insertAdjacentHTML"}) {
     std::string_view all(html);
     for (std::size_t at = all.find(outside); at != all.npos; at = all.find(outside, at + 1)) {
-      // The name of a language of figures, and figures that are in the page.
+      // Only SVG's namespace, and references to figures within the page.
       const std::string_view rest = all.substr(at);
       EXPECT_TRUE(rest.starts_with("http://www.w3.org/2000/svg'") || rest.starts_with("url(#")) << rest.substr(0, 60);
     }
@@ -120,7 +120,7 @@ TEST(HtmlPage, IsOneFileWithAPolicy) {
 }
 
 TEST(HtmlPage, PolicyNamesWhatItAllows) {
-  // The hashes are those of: printf a | openssl dgst -sha256 -binary | base64
+  // The hashes were computed with: printf a | openssl dgst -sha256 -binary | base64
   EXPECT_EQ(
       content_security_policy("a", "b"),
       "default-src 'none'; style-src 'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='; script-src "

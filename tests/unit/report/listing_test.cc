@@ -42,7 +42,7 @@ json::Element member(json::Element element, std::initializer_list<std::string_vi
   return element;
 }
 
-// Counts the bytes that are read of a file.
+// Counts the bytes read from a file.
 class CountingSource : public ByteSource {
  public:
   CountingSource(std::shared_ptr<ByteSource> file, u64& count) : file_(std::move(file)), count_(count) {}
@@ -154,7 +154,7 @@ TEST(Listing, MemberNamesDifferWhateverTheFileHolds) {
     }
     const bool keys = std::string_view(part) == "metadata";
     EXPECT_EQ(seen.size(), names.size() + (keys ? 3 : 0));
-    // The 2nd and 3rd "a", whatever they push aside, and everything that is not UTF-8.
+    // The second and third "a", any tensors that they displace, and all names that are not UTF-8.
     EXPECT_GE(with_name, 5U) << part;
     EXPECT_TRUE(seen.contains("a"));
     EXPECT_TRUE(seen.contains("a#2"));
@@ -274,7 +274,7 @@ TEST(Listing, UnknownKeysAndTensorsAreErrors) {
   EXPECT_EQ(code(&DumpRequest::values, "fork"), "tensor-not-found");
 }
 
-// By hand: layers 0, 1 and 3 look alike, 2 has another type, 4 lacks a role.
+// By hand: layers 0, 1 and 3 are equal, 2 has another type, 4 lacks a role.
 TEST(Listing, EqualLayersShareARow) {
   const test::TempDir folder;
   GgufBuilder builder;
@@ -296,7 +296,7 @@ TEST(Listing, EqualLayersShareARow) {
             "  4         F32  ·\n\n");
 }
 
-// Nothing is cut where no terminal is: whoever reads a pipe gets whole names.
+// Names are only truncated on terminals; pipes get whole names.
 TEST(Listing, NamesAreCutInTheMiddleOnTerminalsOnly) {
   const test::TempDir folder;
   const std::string name = "a.very.long.name" + std::string(100, '.') + "that.ends.with.its.role.weight";
@@ -310,7 +310,7 @@ TEST(Listing, NamesAreCutInTheMiddleOnTerminalsOnly) {
   EXPECT_NE(cut.find("its.role.weight  F32"), std::string::npos);
 }
 
-// Nothing of a file reaches a terminal raw, JSON is JSON, and nothing crashes: over every edge case there is.
+// For every edge case: no raw text from the file reaches a terminal, JSON is valid, and nothing crashes.
 TEST(Listing, EveryFormIsSafeOnHostileFiles) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(test::data_dir() + "/gguf")) files.push_back(entry);

@@ -1,4 +1,4 @@
-// What GitHub makes of texts, as cmark-gfm and remark-gfm read them: neither finds a link in what is expected here.
+// How GitHub renders texts, according to cmark-gfm and remark-gfm: neither finds a link in the expected results.
 #include "report/markdown_text.h"
 
 #include <gtest/gtest.h>

@@ -48,7 +48,7 @@ TEST(Table, DropsColumnsByRankBeforeLinesGetTooLong) {
   EXPECT_EQ(table(columns, rows, 1), " k\n key\n");
 }
 
-// Chunks of rows are made by several threads: the widest cells may be anywhere, and the order stays.
+// Several threads format chunks of rows: the widest cells may be anywhere, and the order must be preserved.
 TEST(Table, ManyRowsStayInOrderAndInLine) {
   Rows rows;
   std::string expected = " n" + std::string(10, ' ') + "  text\n";

@@ -57,7 +57,7 @@ TEST(Values, BigEndianDataIsNotDecoded) {
   EXPECT_EQ(values(model, "f"), "tensor-no-decoder");
 }
 
-// Blocks of 32: any range of elements, also one that begins and ends inside blocks.
+// Any range of elements in blocks of 32, including ranges that start and end inside blocks.
 TEST(Values, AnyRangeOfABlockType) {
   constexpr u64 count = 32 * 1000;
   std::string data;

@@ -78,7 +78,7 @@ TEST(VerifyText, ThreeOrMoreOfAKindAreOneLine) {
             "m: error: tensor 'b': 7 NaN, 0.25 at 'rr' [x-nan]\n"
             "m: error: tensor 'c': 1,000 NaN, 3 at '' [x-nan]\n"
             "m: 4 errors, 0 warnings\n");
-  // Two lines say more than one with a count; other words are another finding.
+  // Two lines are clearer than one with a count; a different text is a separate finding.
   EXPECT_EQ(text(with({three[0], three[2], nan("tensor 'd'", "7 NaN and 0.25 at 'rr'")})).find("first of"),
             std::string::npos);
 }
@@ -108,7 +108,7 @@ TEST(VerifyText, NotesOfEarlierPathsAreOnlyCounted) {
             "c: warning: is odd [x-odd]\nc: 0 errors, 1 warning\n");
   EXPECT_EQ(lines.finish(), "2 more paths: note: begins at byte 3 (-v lists all) [x-align]\n");
 
-  // The file and the place of the first are not those of the others.
+  // The file and place of the first finding differ from those of the others.
   Finding first = about(Severity::note, "x-align", "data", "is odd"), second = first;
   first.file = "one.safetensors";
   first.offset = 70;

@@ -31,7 +31,7 @@ void append(std::string& out, const void* data, std::size_t size) {
   out.append(static_cast<const char*>(data), size);
 }
 
-// A GGUF of F32 tensors.
+// Writes a GGUF of F32 tensors.
 void write_model(const std::string& path, const std::vector<gguf::OutKey>& keys, const std::vector<Given>& tensors) {
   std::vector<gguf::OutTensor> out;
   for (const Given& tensor : tensors) out.push_back({tensor.name, TensorType::F32, tensor.ne});
@@ -95,7 +95,7 @@ TEST_F(Requantize, OrderKeysAndTypes) {
   EXPECT_EQ(gguf::Index(document).unsigned_value("general.quantization_version"), 2u);
 }
 
-// The number of threads changes neither bytes nor sums.
+// The number of threads affects neither bytes nor sums.
 TEST_F(Requantize, ThreadsChangeNothing) {
   const auto bytes = [&] {
     std::ifstream in(output_, std::ios::binary);
@@ -119,7 +119,7 @@ TEST_F(Requantize, WhatHasTheTypeIsCopied) {
   const auto again = run({.mix = quantize::mix_from_name("Q8_0")});
   ASSERT_TRUE(again);
   EXPECT_TRUE(again->tensors[0].copied);
-  // Lower precision → warning; --keep-exact keeps it.
+  // A lower precision warns; --keep-exact keeps the original.
   std::filesystem::rename(output_, model_);
   const auto wider = run({.mix = quantize::mix_from_name("F16")});
   ASSERT_TRUE(wider);
@@ -220,7 +220,7 @@ TEST_F(Requantize, LikeAndRecipeRepeatTheTypes) {
   EXPECT_EQ(like->mix, "Q4_K_M");
 }
 
-// Both formats of an importance matrix weigh alike; of two experts each has weights of its own.
+// Both formats of importance matrices give the same weights; each of two experts has separate weights.
 TEST_F(Requantize, ImportanceOfBothFormats) {
   write_model(model_, llama_keys(1),
               {{"blk.0.ffn_up_exps.weight", {256, 3, 2}, test::reference_values("bell", 4, 6, 256)}});
@@ -265,7 +265,7 @@ TEST_F(Requantize, ImportanceOfBothFormats) {
   EXPECT_EQ(errors[0], errors[1]);
   EXPECT_GT(errors[0], 0);
 
-  // Files that are cut off anywhere, or lie about their sizes.
+  // Files that are truncated anywhere, or have wrong sizes.
   for (std::size_t size = 0; size < legacy.size() - 12; size += 37) {
     std::ofstream(legacy_matrix, std::ios::binary) << legacy.substr(0, size);
     const auto cut = quantize::ImportanceMatrix::open(legacy_matrix);
@@ -289,7 +289,7 @@ TEST_F(Requantize, ImportanceOfBothFormats) {
   EXPECT_EQ(run({.mix = quantize::mix_from_name("Q4_K_S"), .importance = gguf_matrix}).error().code, "imatrix-size");
 }
 
-// Sums against plain ones.
+// Compares the sums with straightforward ones.
 TEST(TensorError, Measures) {
   std::vector<float> exact, carried, weights;
   double values2 = 0, error2 = 0, product = 0, carried2 = 0, weighted = 0, largest = 0;

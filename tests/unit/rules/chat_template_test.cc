@@ -1,4 +1,4 @@
-// Texts of a template that are tokens which no prompt contains.
+// Texts in a template that equal tokens which can never occur in a prompt.
 #include "rules/chat_template.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(WrittenMarkers, AreTextsThatLookSpecial) {
   EXPECT_EQ(markers("{% macro m() %}<a>{% endmacro %}{% for x in y %}<b>{% endfor %}<a>"), "<a> <b> ");
 }
 
-// What is said of a template that writes "<ab>", whose tokens have the ids of their places.
+// Returns the findings for a template that writes "<ab>"; token ids are the indices in `tokens`.
 std::string said(tokenizer::TokenizerKind kind, const std::vector<std::string>& tokens,
                  const std::vector<std::string>& merges = {},
                  tokenizer::TokenType type = tokenizer::TokenType::normal) {
@@ -60,11 +60,11 @@ TEST(WrittenTokens, OfTypeNormalNeverAppear) {
     EXPECT_EQ(said(TokenizerKind::gpt2, {"a", "<ab>"}, {}, type), "");
   }
   EXPECT_EQ(said(TokenizerKind::gpt2, {"a", "<abc>"}), "");
-  // A vocabulary may have words in brackets.
+  // A vocabulary may contain words in brackets.
   EXPECT_EQ(said(TokenizerKind::gpt2, {"a", "<ab>"}, {"<a b>"}), "");
   EXPECT_EQ(said(TokenizerKind::llama, {"<a", "<ab>", "b>"}), "");
   EXPECT_EQ(said(TokenizerKind::llama, {"<a", "<ab>", ">"}).empty(), false);
-  // These kinds find any token in a text.
+  // These kinds find any token in text.
   EXPECT_EQ(said(TokenizerKind::t5, {"a", "<ab>"}), "");
   EXPECT_EQ(said(TokenizerKind::rwkv, {"a", "<ab>"}), "");
 }

@@ -1,4 +1,4 @@
-// Each rule for GGUF files: a file that breaks it alone, and one that just does not.
+// For each GGUF rule, a file that breaks only this rule, and one that just complies.
 #include "rules/gguf/rules.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ FindingLog rules(const GgufBuilder& builder) {
   return gguf_structure_rules(set_of(builder));
 }
 
-// "error gguf-x, warning gguf-y" in order of arrival, notes left out.
+// Returns "error gguf-x, warning gguf-y" in order, without notes.
 std::string summary(const FindingLog& log) {
   std::string text;
   for (const Finding& finding : log.findings()) {
@@ -44,7 +44,7 @@ std::string broken(const GgufBuilder& builder) {
   return summary(rules(builder));
 }
 
-// A sound model of an architecture that no table knows, to be broken in one way.
+// A valid model of an unknown architecture, for planting a single fault.
 GgufBuilder base() {
   return GgufBuilder().key_string("general.architecture", "test");
 }
@@ -218,7 +218,7 @@ TEST(GgufRules, DataThatIsCutOffIsOneFinding) {
   EXPECT_EQ(summary(both), "error gguf-data-truncated");
   EXPECT_NE(both.findings()[0].message.find("; 2 of 2 tensors are missing or cut off"), std::string::npos);
   EXPECT_TRUE(both.findings()[0].leads);
-  EXPECT_EQ(summary(cut(257)), "error gguf-data-truncated");  // the header's padding, too
+  EXPECT_EQ(summary(cut(257)), "error gguf-data-truncated");  // including the header's padding
   const std::string first = cut(1).findings()[0].message;
   EXPECT_EQ(first, incomplete_text(file.size() - 1, file.size()) + "; 1 of 2 tensors is missing or cut off");
 }
@@ -300,7 +300,7 @@ TEST(GgufRules, HyperParametersAgainstTensors) {
   EXPECT_EQ(broken(llama(2).f32_tensor("blk.0.w", {8}).f32_tensor("blk.1.w", {8})), "");
   EXPECT_EQ(broken(llama(3).f32_tensor("blk.0.w", {8}).f32_tensor("blk.1.w", {8})), "error gguf-hyper-parameter");
   EXPECT_EQ(broken(base().key_u32("test.block_count", 3).f32_tensor("blk.0.w", {8})), "warning gguf-hyper-parameter");
-  const auto hrm = [](u32 stacked) {  // six passes through four layers
+  const auto hrm = [](u32 stacked) {  // six passes over four layers
     return GgufBuilder()
         .key_string("general.architecture", "hrm_text")
         .key_u32("hrm_text.block_count", 6)

@@ -1,4 +1,4 @@
-// The vocabulary and the chat template.
+// Rules for the vocabulary and the chat template.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ GgufBuilder vocabulary(const Texts& tokens) {
   return GgufBuilder().key_string("general.architecture", "test").key_strings("tokenizer.ggml.tokens", tokens);
 }
 
-// Every kind of trouble, in a vocabulary that is worth several threads: the first of each, and how many there are.
+// Every kind of problem, in a vocabulary large enough for several threads: checks the first of each and their number.
 TEST(GgufTokens, ThreadsFindTheSame) {
   Texts tokens, merges;
   for (int i = 0; i < 12000; ++i) tokens.push_back("t" + std::to_string(100000 + i));
@@ -224,7 +224,7 @@ TEST(GgufTokens, DuplicatesEmptyTextsAndBytes) {
   EXPECT_EQ(token_findings(vocabulary({"a", "\xff"})), "warning gguf-value-utf8");
 }
 
-// llama.cpp takes a text up to its first NUL, and aborts where two are then the same.
+// llama.cpp reads a text up to its first NUL, and aborts if two are then equal.
 TEST(GgufTokens, TextsEndAtNul) {
   using namespace std::string_literals;
   const FindingLog log = token_rules(vocabulary({"a", "b", "a\0b"s}));

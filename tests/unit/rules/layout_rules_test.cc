@@ -1,4 +1,4 @@
-// mlx-lm's layout and the published one: what tensors tell, what the metadata say.
+// mlx-lm's layout and the published one, determined by tensors and by metadata.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class LayoutRules : public ::testing::Test {
     return std::move(*test::opened(folder_.path())->safetensors);
   }
 
-  // What is said of the layout, as "CODE SEVERITY WHERE".
+  // Returns the findings about the layout, as "CODE SEVERITY WHERE".
   std::string said(const test::HfDirectory& model) {
     std::string list;
     for (const Finding& finding : model_directory_rules(open(model)).findings()) {
@@ -42,7 +42,7 @@ class LayoutRules : public ::testing::Test {
 
 struct Told {
   const char* type;
-  const char* tensor;  // below the layer
+  const char* tensor;  // name below the layer
   std::vector<u64> mlx, published;
 };
 
@@ -79,7 +79,7 @@ TEST_F(LayoutRules, NamesDecide) {
     EXPECT_TRUE(is_of_mlx("step3p5", "mlp.switch_mlp.gate_proj.weight", format));
     EXPECT_FALSE(is_of_mlx("bailing_moe", "mlp.gate.weight", format));
     EXPECT_TRUE(is_of_mlx("bailing_moe", "mlp.gate.gate_proj.weight", format));
-    // Both layouts have this name, and no family without a sign is told by its tensors.
+    // This name occurs in both layouts; families without distinguishing tensors cannot be told apart by tensors.
     EXPECT_EQ(is_of_mlx("gpt_oss", "self_attn.q_proj.weight", format), format == std::string("mlx"));
     EXPECT_EQ(is_of_mlx("llama", "mlp.switch_mlp.gate_proj.weight", format), format == std::string("mlx"));
   }
@@ -101,7 +101,7 @@ TEST_F(LayoutRules, BothAtOnceAreRefused) {
   made.add("model.layers.0.linear_attn.conv1d.weight", {8, 4, 1});
   made.add("model.layers.1.linear_attn.conv1d.weight", {8, 1, 4});
   EXPECT_EQ(said(made), "hf-layout-mixed error tensor 'model.layers.0.linear_attn.conv1d.weight'");
-  // Layers behind the last one predict further tokens, and prove nothing.
+  // Layers after the last one are for multi-token prediction, and prove nothing.
   made.config["num_hidden_layers"] = "1";
   EXPECT_EQ(said(made), "");
 }

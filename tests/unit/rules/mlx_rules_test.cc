@@ -1,4 +1,4 @@
-// A sound MLX directory, broken in one way after another.
+// Plants one fault after another in a valid MLX directory.
 #include "rules/directory/mlx_rules.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using test::safetensors_bytes;
 
-// A copy of the small 4-bit model of tests/data.
+// A copy of the small 4-bit model in tests/data.
 class MlxRules : public ::testing::Test {
  protected:
   MlxRules() {
@@ -25,7 +25,7 @@ class MlxRules : public ::testing::Test {
 
   std::string file(const std::string& name) const { return folder_.file("m/" + name); }
 
-  // Replaces the first occurrence, which must be there.
+  // Replaces the first occurrence, which must exist.
   void replace(const std::string& name, std::string_view from, std::string_view to) const {
     std::string text = test::read_file(file(name));
     const std::size_t at = text.find(from);
@@ -34,10 +34,10 @@ class MlxRules : public ::testing::Test {
     folder_.write("m/" + name, text);
   }
 
-  // Findings but notes, as "code@where".
+  // Returns the findings except notes, as "code@where".
   std::vector<std::string> check(Severity least = Severity::warning) const {
     const auto model = test::opened(folder_.file("m"), OutsideLinks::refuse);
-    if (!model) return {model.error().code};  // verify makes a finding of it
+    if (!model) return {model.error().code};  // verify reports it as a finding
     EXPECT_EQ(model->format, Format::mlx);
     const auto checked = check_model_directory(*model);
     std::vector<std::string> list;
@@ -130,7 +130,7 @@ TEST_F(MlxRules, DataThatOverflowsIsFound) {
   const Tensor* scales = checked->catalog.find("model.layers.0.self_attn.q_proj.scales");
   ASSERT_NE(scales, nullptr);
   std::string bytes = test::read_file(file("model.safetensors"));
-  bytes.replace(scales->offset, 2, "\x7f\x7f");  // as bf16 close to the largest float32
+  bytes.replace(scales->offset, 2, "\x7f\x7f");  // close to the largest float32, as bf16
   folder_.write("m/model.safetensors", bytes);
   EXPECT_EQ(codes(), Codes{"data-overflow"});
 }
@@ -180,7 +180,7 @@ TEST_F(MlxRules, TokenizerFiles) {
   EXPECT_EQ(check(), Codes{"hf-tokenizer-missing"});
   folder_.write("m/tokenizer.model", "x");
   EXPECT_EQ(check(), Codes{"hf-tok-sentencepiece"});
-  // One piece: field 1, a message with field 1, the text "a".
+  // A single piece: field 1 is a message whose field 1 is the text "a".
   folder_.write("m/tokenizer.model", std::string("\x0a\x03\x0a\x01\x61", 5));
   EXPECT_EQ(check(), Codes{});
   folder_.write("m/tokenizer_config.json", "nonsense");
@@ -197,7 +197,7 @@ TEST_F(MlxRules, AModelCanDoWithoutItsGenerationConfig) {
 
 TEST_F(MlxRules, ALayerThatLacksATensor) {
   std::filesystem::remove(file("model.safetensors.index.json"));
-  // The name changes only in the header, to one of the same length that has no layer of its own.
+  // Rename it only in the header, to a name of the same length without a layer of its own.
   replace("model.safetensors", "model.layers.1.input_layernorm.weight", "model.layers.1.input_layernorn.weight");
   EXPECT_EQ(check(), (Codes{"hf-tensor-missing", "hf-tensor-missing"}));
 }

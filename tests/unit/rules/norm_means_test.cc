@@ -1,4 +1,4 @@
-// Gains of norms that had one added too often, or not at all.
+// Norm gains to which one was added too often or not at all.
 #include "rules/norm_means.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ enum class Convolution { published, of_mlx };
 
 class NormMeans : public ::testing::Test {
  protected:
-  // A model of one layer, with gains around `mean`; its gated norm is near 1 in every layout.
+  // A model with one layer and gains around `mean`; its gated norm is near 1 in every layout.
   static test::HfDirectory model(const std::string& type, Convolution convolution, float mean) {
     test::HfDirectory made;
     made.config = {{"model_type", '"' + type + '"'}, {"num_hidden_layers", "1"}};
@@ -41,7 +41,7 @@ class NormMeans : public ::testing::Test {
     return made;
   }
 
-  // Learnt gains spread around their mean.
+  // Learnt gains scatter around their mean.
   static test::HfTensor gains(float mean) {
     test::HfTensor tensor{{width}, {}};
     for (u64 i = 0; i < width; ++i) tensor.values.push_back(mean + (i % 2 == 0 ? 0.3f : -0.3f));

@@ -85,8 +85,8 @@ TEST(SafetensorsRules, EveryByteBelongsToOneTensor) {
   EXPECT_EQ(two("[0,8]", "[8,16]", 15), Codes{"error st-data-truncated tensor 'b'"});
   EXPECT_EQ(two("[0,8]", "[8,16]", 0), Codes{"error st-data-truncated tensor 'a'"});
   EXPECT_EQ(codes(SafetensorsBuilder().data("x")), Codes{"error st-trailing-data data"});
-  // {"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}} is padded from 53 to 56 bytes, and follows 8: data to
-  // byte 72.
+  // The header {"a":{"dtype":"U8","shape":[8],"data_offsets":[0,8]}} is padded from 53 to 56 bytes and follows 8 bytes
+  // of length, so the data ends at byte 72.
   const SafetensorsBuilder cut = SafetensorsBuilder().entry("a", "U8", "[8]", "[0,8]").data(some_bytes(7));
   const Findings findings = safetensors_container_rules(*safetensors::parse(*cut.source())).findings();
   ASSERT_EQ(findings.size(), 1u);
@@ -197,8 +197,8 @@ TEST_F(SafetensorsFolderTest, AFileThatCannotEvenGiveItsHeaderHasOneFinding) {
   EXPECT_TRUE(model->catalog.tensors.empty());
 }
 
-// Every case of the malformed corpus, by the manifest: what a dumper must do, and the class for verify. The files whose
-// data is bad are sound containers.
+// Checks every case of the malformed corpus against its manifest: the required behaviour of a dumper, and the class for
+// verify. Files with invalid data are valid containers.
 TEST(SafetensorsCorpus, ContainerErrorsAreThoseOfTheManifest) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   const std::string folder = test::shared_dir() + "/corpus/malformed/st/";

@@ -1,4 +1,4 @@
-// What the parser says of headers that are wrong.
+// The parser's findings for invalid headers.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -14,7 +14,7 @@ namespace {
 
 using test::SafetensorsBuilder;
 
-/// "severity code" of each finding, in order.
+/// Returns "severity code" of each finding, in order.
 std::vector<std::string> codes(std::span<const Finding> findings) {
   std::vector<std::string> all;
   for (const Finding& finding : findings)

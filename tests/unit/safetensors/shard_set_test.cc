@@ -42,7 +42,7 @@ class ShardSetTest : public testing::Test {
   }
   ShardSet opened() { return opened(dir.path()); }
 
-  /// "code file where" of the only finding.
+  /// Returns "code file where" of the only finding.
   std::string only_finding(const std::string& path) {
     const ShardSet set = opened(path);
     EXPECT_EQ(set.findings.size(), 1u);
@@ -101,7 +101,7 @@ TEST_F(ShardSetTest, ATensorInTwoShardsIsTakenWhereTheIndexSays) {
   EXPECT_EQ(set.file(*set.find("c")).base_name, two);
 }
 
-// transformers' names: model.safetensors is the model, the others are read if they are asked for.
+// Names in transformers: model.safetensors is the model; other files are only read on request.
 TEST_F(ShardSetTest, VariantsNextToTheModelAreNotReadWithoutAnIndex) {
   TempDir folder;
   folder.write("model.safetensors", weights({"a", "b"}));
@@ -112,7 +112,7 @@ TEST_F(ShardSetTest, VariantsNextToTheModelAreNotReadWithoutAnIndex) {
   folder.write("model.fp16-00001-of-00002.safetensors", weights({"a"}));
   EXPECT_EQ(opened(folder.path()).files.size(), 1u);
   EXPECT_EQ(opened(folder.path()).findings.warnings(), 3u);
-  // Without model.safetensors a file of that name is the model, and one with another name is a part of it.
+  // Without model.safetensors, a file named like a variant is the model, and one with another name is a part of it.
   std::filesystem::remove(folder.file("model.safetensors"));
   EXPECT_EQ(Folder(folder.path() + "/").model_files().size(), 3u);
   TempDir parts;
@@ -155,7 +155,7 @@ TEST_F(ShardSetTest, LinksOutOfTheFolderAreFollowedWithAWarning) {
   EXPECT_TRUE(opened().findings.empty());
 }
 
-// snapshots/REVISION/NAME -> ../../blobs/HASH: what a download leaves behind.
+// snapshots/REVISION/NAME -> ../../blobs/HASH, as in a download cache.
 TEST_F(ShardSetTest, ADownloadCacheIsNormal) {
   const std::string snapshot = "models--o--n/snapshots/r/";
   dir.write("models--o--n/blobs/1", weights({"a", "b"}));
@@ -194,7 +194,7 @@ TEST_F(ShardSetTest, ShardsInSubDirectories) {
   EXPECT_TRUE(set.findings.empty());
   EXPECT_EQ(set.file(*set.find("c")).base_name, below);
   EXPECT_EQ(set.file(*set.find("c")).path, dir.file(below));
-  // Two files of one base name are two files.
+  // Two files may have the same base name.
   dir.write(std::string("part/") + one, weights({"c"}));
   dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", std::string("part/") + one}}, 12));
   EXPECT_TRUE(opened().findings.empty());
@@ -210,7 +210,7 @@ TEST_F(ShardSetTest, NoLinkOnTheWayToAShard) {
   EXPECT_FALSE(opened().find("c").has_value());
 }
 
-// Each of these names is a group of its own, and each shard of the index is looked for among all files.
+// Each of these names is a separate group, and each shard of the index is searched among all files.
 TEST_F(ShardSetTest, ThousandsOfShardsOfManyGroups) {
   std::vector<std::string> names;
   for (int i = 0; i < 20000; ++i) names.push_back("m" + std::to_string(100000 + i) + "-00001-of-00002.safetensors");

@@ -1,4 +1,4 @@
-// What small templates can do is plain to see.
+// Capabilities of small templates, where they are obvious.
 #include "template/capabilities.h"
 
 #include <gtest/gtest.h>

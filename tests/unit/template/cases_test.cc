@@ -1,4 +1,4 @@
-// Small templates and what Jinja2 makes of them (tests/data/templates/render.py).
+// Small templates with Jinja2's results (tests/data/templates/render.py).
 #include <cstdlib>
 
 #include "support/temp_dir.h"

@@ -1,5 +1,5 @@
-// Whatever a template does with a long value is paid for: every filter, test, method and operator is tried with texts
-// and lists that a loop doubled. Nothing here looks at a clock.
+// All work on long values is charged: tries every filter, test, method and operator with texts and lists that a loop
+// has doubled repeatedly. Does not measure time.
 #include <fmt/core.h>
 
 #include <set>
@@ -14,11 +14,11 @@
 namespace modelutils {
 namespace {
 
-// For 2^17 bytes of a text, 2^13 items of a list, 2,500 names of a namespace.
+// Minimum for 2^17 bytes of text, 2^13 list items, or 2,500 names in a namespace.
 constexpr u64 fewest_steps = 300;
 
-// a, a2: letters; u: letters of two bytes; w: blanks; n: digits; c: "{{}}", p: "%%"; l, l2, t, r: numbers.
-// From outside come `pairs`, a dict of many keys, and `names`, a namespace of as many names.
+// a, a2: letters; u: two-byte letters; w: whitespace; n: digits; c: "{{}}", p: "%%"; l, l2, t, r: numbers. Provided
+// from outside: `pairs`, a dict with many keys, and `names`, a namespace with as many names.
 constexpr std::string_view setup =
     "{% set x = namespace(a='a', u='é', w=' ', n='1', c='{{', p='%%', l=[1], t=(1, 1)) %}"
     "{% for i in range(17) %}{% set x.a = x.a + x.a %}{% set x.w = x.w + x.w %}{% set x.n = x.n + x.n %}{% endfor %}"
@@ -30,7 +30,7 @@ constexpr std::string_view setup =
 
 struct Outcome {
   jinja::Machine::Spent spent;
-  std::string failure;  // empty: none
+  std::string failure;  // empty on success
   bool is_limit = false;
 };
 
@@ -55,7 +55,7 @@ Outcome run(const std::string& source, const jinja::Limits& limits) {
   return {machine.spent(), text.error()->message, text.error()->kind == jinja::FailureKind::limit};
 }
 
-// Of statements that follow the setup.
+// Checks statements that follow the setup.
 void expect_charged(const std::string& statements) {
   const bool asks = statements.find("pairs") != statements.npos || statements.find("names") != statements.npos;
   static const Outcome plain = run(std::string(setup), {});
@@ -85,7 +85,7 @@ void expect_charged(const std::vector<Sample>& samples) {
   }
 }
 
-// A native that is new has to be tried here, too.
+// Fails for new natives until they are added here.
 void expect_complete(const std::vector<Sample>& samples, const std::set<std::string_view>& constant,
                      std::initializer_list<std::span<const jinja::NamedNative>> tables) {
   for (const auto& table : tables) {
@@ -214,7 +214,7 @@ TEST(TemplateCharges, Filters) {
       {"urlencode", {"a|urlencode", "u|urlencode"}},
       {"wordcount", {"a|wordcount", "l|wordcount"}},
   };
-  // They look at one number, or hand a value on.
+  // These look at a single number, or pass a value on.
   const std::set<std::string_view> constant = {"abs", "count", "d", "default", "length", "round"};
   expect_complete(
       samples, constant,
@@ -314,7 +314,7 @@ TEST(TemplateCharges, MethodsOfOtherValuesAndFunctions) {
   expect_charged("{% for i in [1] %}{% set y = [loop.changed(a), loop.changed(a2)] %}{% endfor %}");
 }
 
-// What is not a value has its price as well.
+// Work on things other than values is charged, too.
 TEST(TemplateCharges, MessagesNamesAndFrames) {
   const std::string name(1'000'000, 'x');
   const jinja::Limits small_memory = {.memory = u64{64} << 20};
@@ -337,7 +337,7 @@ TEST(TemplateCharges, MessagesNamesAndFrames) {
                       "%}{% endfor %}",
                   few)
                   .is_limit);
-  // Small objects are counted, too: 100 million of them would be gigabytes.
+  // Small objects count, too: 100 million of them would take gigabytes.
   const Outcome small =
       run("{% for i in range(100000) %}{% for j in range(1000) %}{% set y = z %}{% endfor %}{% endfor %}",
           {.memory = u64{16} << 20});

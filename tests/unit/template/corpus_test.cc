@@ -1,4 +1,4 @@
-// Real templates and small ones, rendered by Jinja2 as transformers sets it up (../shared/corpus/templates).
+// Real and small templates, compared with Jinja2 as configured by transformers (../shared/corpus/templates).
 #include <fmt/core.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 class TemplateCorpus : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("TZ", "UTC", 1);  // as when they were rendered
+    ::setenv("TZ", "UTC", 1);  // as in the reference renderings
     auto document = json::load(folder + "/expected.json");
     if (!document) GTEST_SKIP() << test::skip_reason();
     document_ = std::move(*document);
@@ -28,7 +28,7 @@ class TemplateCorpus : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // The text, or nothing for a failure of the kind that transformers would report.
+  // Returns the text, or a failure of the kind that transformers would report.
   Result<std::string> render(const std::string& source, json::Element variables, bool with_tokens) const {
     MU_ASSIGN(const jinja::Template parsed, jinja::parse(source));
     jinja::RenderRequest request;
@@ -50,7 +50,7 @@ class TemplateCorpus : public ::testing::Test {
     return jinja::render(parsed, request);
   }
 
-  // What is wrong with a result; empty if nothing.
+  // Returns what is wrong with a result; empty if it is correct.
   static std::string judged(const Result<std::string>& result, json::Element expected, bool may_be_refused) {
     const auto text = json::string_member(expected, "text");
     if (result) {

@@ -1,4 +1,4 @@
-// What verify says of templates without rendering them.
+// verify's remarks about templates, found without rendering them.
 #include "template/inspect.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@
 namespace modelutils {
 namespace {
 
-// The codes of the remarks, in their order, without repetitions that follow each other.
+// Returns the codes of the remarks in order, without consecutive repetitions.
 std::string codes_of(const std::string& source) {
   std::vector<jinja::Remark> remarks = jinja::hidden_text(source);
   const auto parsed = jinja::parse(source);
@@ -210,7 +210,7 @@ TEST(TemplateInspection, TakesTimeInProportion) {
   EXPECT_EQ(codes_of(doubling + "{{ ''[a2999] }}"), "");
   EXPECT_EQ(codes_of("{% set a = b %}{% set b = a %}{{ ''[a] }}{{ range(a) }}"), "");
   EXPECT_EQ(codes_of("{% set a = [b] %}{% set b = [a] %}{{ ''[a[0]] }}{{ a() }}"), "");
-  // However often a name is used, what it is bound to is followed once.
+  // However often a name is used, its values are followed only once.
   std::string many = "{% set a = 'x' * 1000 %}";
   for (int i = 0; i < 10'000; ++i) many += "{{ x[a ~ 'y'][(a ~ a)[1:2]] }}";
   EXPECT_EQ(codes_of(many), "");
@@ -231,7 +231,7 @@ TEST(TemplateInspection, RealTemplatesHaveNothingSuspiciousAndAttacksHave) {
   std::size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/real")) {
     std::ifstream file(entry.path(), std::ios::binary);
-    // One has text that it assigns and never uses, which is a note.
+    // One assigns text that it never uses, which is a note.
     const std::string expected = entry.path().filename() == "ik-unsloth-Apriel-1.5.jinja" ? "unused" : "";
     EXPECT_EQ(codes_of({std::istreambuf_iterator<char>(file), {}}), expected) << entry.path();
     ++count;

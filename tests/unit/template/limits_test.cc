@@ -1,4 +1,4 @@
-// What no template may cost, and what is refused instead of being rendered otherwise.
+// Limits on what templates may cost, and constructs that are refused rather than rendered differently from Jinja.
 #include <fmt/core.h>
 
 #include "template_fixture.h"
@@ -33,7 +33,7 @@ TEST(TemplateLimits, DepthOfSources) {
     const std::string code = code_of(source);
     EXPECT_TRUE(code == "template-limit" || code == "template-syntax") << code << ": " << source.substr(0, 40);
   }
-  // Long is not deep.
+  // Length is not depth.
   EXPECT_EQ(rendered("{{ 1" + repeated(" ~ 1", many) + " }}").size(), many + 1);
   EXPECT_EQ(rendered("{{ 1" + repeated(" == 1", many) + " }}"), "True");
   EXPECT_EQ(rendered("{% if 0 %}" + repeated("{% elif 0 %}", many) + "{% else %}x{% endif %}"), "x");
@@ -112,7 +112,7 @@ TEST(TemplateLimits, NothingButTheVariablesIsReached) {
   EXPECT_EQ(code_of("{{ '{0.__class__.__mro__}'.format(1) }}"), "template-error");
 }
 
-// A namespace that holds itself is freed, and printed to a limit.
+// A namespace that contains itself is freed, and printed up to a limit.
 TEST(TemplateLimits, CyclesEnd) {
   EXPECT_EQ(code_of("{% set ns = namespace() %}{% set ns.a = ns %}{{ ns }}"), "template-limit");
 }

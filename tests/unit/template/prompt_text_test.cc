@@ -1,4 +1,4 @@
-// The tokens that begin and end texts, in templates that are not rendered.
+// Tokens at the beginning and end of prompts, found without rendering.
 #include "template/prompt_text.h"
 
 #include "template_fixture.h"
@@ -15,7 +15,7 @@ TEST(PromptText, Mentions) {
   EXPECT_FALSE(jinja::mentions(*parsed, "eos_token", "<eos>"));
 }
 
-// "twice", "late" and the text behind it; empty where nothing is found.
+// Returns "twice" or "late" with the text after it; empty if nothing is found.
 std::string late_of(const std::string& source) {
   const auto parsed = jinja::parse(source);
   if (!parsed) return parsed.error().message;

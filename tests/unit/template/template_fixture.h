@@ -1,4 +1,4 @@
-// Templates rendered with variables that are JSON.
+// Renders templates with variables given as JSON.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace modelutils::test {
 
-/// A rendering: its text, or "CODE: MESSAGE (PLACE)".
+/// Returns the rendered text, or "CODE: MESSAGE (PLACE)".
 inline std::string rendered(const std::string& source, const std::string& variables = "{}", i64 now = 0,
                             const jinja::Limits& limits = {}) {
   const auto shown = [](const Error& error) {

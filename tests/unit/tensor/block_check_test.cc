@@ -24,7 +24,7 @@ void put(Buffer& bytes, std::size_t at, u64 value, std::size_t size) {
   std::memcpy(bytes.data() + at, &value, size);
 }
 
-// One bad block among good ones, at each place of runs of many sizes, at odd addresses.
+// Puts one bad block at each position in arrays of many sizes, at odd addresses.
 void expect_found(TensorType type, std::size_t offset, u64 bad, std::size_t size, std::string_view field,
                   std::string_view what, bool is_warning = false) {
   const std::size_t stride = type_info(type).block_bytes;
@@ -73,7 +73,7 @@ TEST(BlockCheck, Values) {
   expect_found(BOOL, 0, 0x80, 1, "value", "is not 0 or 1", true);
 }
 
-// Every code of the types of one and two bytes: bad exactly if the decoder gives no finite number.
+// Every code of the types of one and two bytes is bad exactly if it decodes to a value that is not finite.
 TEST(BlockCheck, EveryCodeOfSmallFloats) {
   for (TensorType type : {F16, BF16, F8_E4M3, F8_E5M2, F8_E4M3FNUZ, F8_E5M2FNUZ, F8_E8M0}) {
     const std::size_t size = type_info(type).block_bytes;
@@ -110,7 +110,7 @@ TEST(BlockCheck, ScalesOfBlocks) {
   expect_found(TQ2_0, 64, 0x7C00, 2, "d", "Inf");
   expect_found(Q8_K, 0, 0x7F800000, 4, "d", "Inf");
   expect_found(Q8_K, 0, 0xFFC00000, 4, "d", "NaN");
-  // 0x7C00 and 0x7C01 in the highest four bits of four words.
+  // 0x7C00 and 0x7C01, in the top four bits of four words.
   expect_found(IQ1_M, 48, 0x7000'C000'0000'0000, 8, "d", "Inf");
   expect_found(IQ1_M, 48, 0x7000'C000'0000'1000, 8, "d", "NaN");
   expect_found(MXFP4, 0, 255, 1, "e", "NaN");
@@ -121,8 +121,7 @@ TEST(BlockCheck, ScalesOfBlocks) {
   }
 }
 
-// Random blocks: bad exactly if a value of the block is not finite (but for types whose rule looks at more than
-// values).
+// Random blocks are bad exactly if a value is not finite (except for types whose rule checks more than values).
 TEST(BlockCheck, AgreesWithTheDecoder) {
   std::mt19937_64 random(7);
   for (const TensorType type :

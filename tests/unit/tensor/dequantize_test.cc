@@ -29,7 +29,7 @@ bool same_bits(float a, float b) {
   return std::bit_cast<u32>(a) == std::bit_cast<u32>(b);
 }
 
-// Every file of tests/data/dequant, at every address modulo 16, with the instructions of any machine and of this one.
+// Every file in tests/data/dequant, at every address modulo 16, with portable and with this machine's instructions.
 TEST(Dequantize, GoldenValuesBitForBit) {
   const std::string folder = test::data_dir() + "/dequant/";
   int types = 0;
@@ -58,7 +58,7 @@ TEST(Dequantize, GoldenValuesBitForBit) {
   EXPECT_EQ(types, 27);
 }
 
-// Random blocks of every type, whole numbers and small floats as well.
+// Random blocks of every type, including integers and small floats.
 TEST(Dequantize, TheSameOnEveryMachine) {
   std::mt19937 random(9);
   for (const TypeInfo& info : all_types()) {
@@ -77,7 +77,7 @@ TEST(Dequantize, EveryTypeButC64HasADecoder) {
   for (const TypeInfo& info : all_types()) {
     EXPECT_EQ(has_decoder(info.type), info.type != TensorType::C64) << info.name;
     if (!has_decoder(info.type)) continue;
-    // The right number of bytes is read and the right number of values written (sanitizers see the rest).
+    // Reads the right number of bytes and writes the right number of values (sanitizers detect accesses beyond).
     std::vector<u8> bytes(3 * info.block_bytes, 0);
     const std::vector<float> got = decode(info.type, bytes, 3 * info.block_elements);
     for (float value : got) EXPECT_NE(value, 12345.0f) << info.name;
@@ -106,7 +106,7 @@ TEST(Dequantize, Numbers) {
 TEST(Dequantize, SmallFloats) {
   using Values = std::vector<float>;
   EXPECT_EQ(decode(TensorType::F4, std::vector<u8>{0x21, 0x7F}, 4), (Values{0.5f, 1, -6, 6}));
-  // 1, 2, 3, 33 as codes of six bits: 000001 000010 000011 100001 from the least significant bit on.
+  // 1, 2, 3, 33 as 6-bit codes: 000001 000010 000011 100001, least significant bit first.
   const u32 stream = 1 | 2 << 6 | 3 << 12 | 33 << 18;
   const std::vector<u8> six = {stream & 255, stream >> 8 & 255, stream >> 16};
   EXPECT_EQ(decode(TensorType::F6_E2M3, six, 4), (Values{0.125f, 0.25f, 0.375f, -0.125f}));
@@ -119,7 +119,7 @@ TEST(Dequantize, SmallFloats) {
   EXPECT_EQ(decode(TensorType::F8_E8M0, std::vector<u8>{127, 0, 254}, 3), (Values{1, 0x1p-127f, 0x1p127f}));
 }
 
-// The loop without branches gives what the scalar conversion gives, for every code.
+// The branch-free loop equals the scalar conversion for every code.
 TEST(Dequantize, EveryF16) {
   std::vector<u16> codes(65536);
   for (u32 code = 0; code < 65536; ++code) codes[code] = static_cast<u16>(code);
@@ -153,7 +153,7 @@ TEST(Dequantize, Q81LeavesItsSumAlone) {
 }
 
 TEST(Dequantize, ScalesThatTheGoldenFilesLack) {
-  std::vector<u8> mxfp4(17, 0x7A);  // code 10 = -2 (integer) in the low, 7 = 12 in the high nibble
+  std::vector<u8> mxfp4(17, 0x7A);  // code 10 = −2 (integer) in the low nibble, 7 = 12 in the high one
   mxfp4[0] = 255;
   EXPECT_EQ(decode(TensorType::MXFP4, mxfp4, 32)[0], -std::numeric_limits<float>::infinity());
   mxfp4[0] = 0;

@@ -1,4 +1,4 @@
-// Every code of every small float, against arithmetic in double that shares nothing with the library.
+// Every code of every small float, compared with independent arithmetic in double.
 #include "tensor/half.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Half, EveryF16AndBf16RoundTrips) {
   }
 }
 
-// Between two neighbours: everything below the middle goes down, above it up, the middle itself to the even one.
+// Between two neighbours, everything below the midpoint rounds down, above it up, and the midpoint to even.
 TEST(Half, F16RoundsToNearestEven) {
   for (u32 code = 0; code < 0x7BFF; ++code) {
     const double low = slow_float(code, 5, 10, 15);

@@ -1,4 +1,4 @@
-// Many values at a time, against the functions for one.
+// Converts many values at a time, compared with the functions for single values.
 #include "tensor/narrow.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace modelutils {
 namespace {
 
-// Of every size, the middles between neighbours among them, and NaN and infinities.
+// Values of every magnitude, including midpoints between neighbours, NaN and infinities.
 std::vector<float> floats_of_all_kinds() {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   std::vector<float> values = {0.0f,     -0.0f,     infinity, -infinity, std::nanf(""), 65504.0f,   65519.996f,
@@ -32,7 +32,7 @@ std::vector<float> floats_of_all_kinds() {
   return values;
 }
 
-// Of this machine; twice the same where it has nothing special.
+// Variants available on this machine, possibly with repetitions.
 const Instructions all_instructions[] = {Instructions::any_machine, best_instructions()};
 const WideInstructions all_wide_instructions[] = {WideInstructions::any_machine, wide(best_instructions()),
                                                   widest_instructions()};
@@ -59,7 +59,7 @@ TEST(Narrow, GivesTheBitsOfTheSingleConversions) {
   EXPECT_EQ(std::memcmp(odd, values.data(), values.size() * 4), 0);
 }
 
-// Vectors must not reach beyond the last value.
+// Vectors must not write beyond the last value.
 TEST(Narrow, WritesAsManyAsThereAre) {
   const std::vector<float> values(40, 1.0f);
   for (const WideInstructions instructions : all_wide_instructions) {
@@ -81,7 +81,7 @@ TEST(WidenF16, GivesTheValuesOfTheSingleConversion) {
     std::memcpy(bytes.data() + bits * stride, &half, 2);
   }
   for (const Instructions instructions : all_instructions) {
-    for (const std::size_t count : {65536, 31744, 1000, 3}) {  // below 31744 all are finite
+    for (const std::size_t count : {65536, 31744, 1000, 3}) {  // the first 31744 codes are finite
       std::vector<float> values(count + 1, -1.0f);
       widen_f16(bytes.data(), stride, std::span(values).first(count), instructions);
       for (std::size_t i = 0; i < count; ++i) {
@@ -97,7 +97,7 @@ TEST(RoundTo, GivesTheValueOfTheNarrowBits) {
   for (const Instructions instructions : all_instructions) {
     for (const TensorType type : {TensorType::F16, TensorType::BF16, TensorType::F32}) {
       std::vector<float> rounded = values;
-      round_to(type, std::span(rounded).first(values.size() - 1), instructions);  // not whole vectors
+      round_to(type, std::span(rounded).first(values.size() - 1), instructions);  // not a multiple of the vector size
       EXPECT_EQ(std::bit_cast<u32>(rounded.back()), std::bit_cast<u32>(values.back()));
       for (std::size_t i = 0; i + 1 < values.size(); ++i) {
         const float wanted = type == TensorType::F16    ? f16_to_f32(f32_to_f16(values[i]))
@@ -110,7 +110,7 @@ TEST(RoundTo, GivesTheValueOfTheNarrowBits) {
   }
 }
 
-// One value among ones: what it does to the facts.
+// A single value among ones, and its effect on the facts.
 struct Case {
   float value;
   bool finite, fits_f16, fits_bf16, f16_overflows;
@@ -121,15 +121,15 @@ TEST(NarrowFacts, TellsWhatEachTypeHolds) {
   const Case cases[] = {
       {1.0f, true, true, true, false},
       {-0.0f, true, true, true, false},
-      {1.0f + 0x1p-10f, true, true, false, false},   // eleven bits
-      {1.0f + 0x1p-11f, true, false, false, false},  // twelve
+      {1.0f + 0x1p-10f, true, true, false, false},   // needs eleven bits
+      {1.0f + 0x1p-11f, true, false, false, false},  // needs twelve bits
       {0x1p-15f, true, true, true, false},           // subnormal in F16
       {0x1.004p-15f, true, false, false, false},     // its last bit is worth 2^-25
-      {0x1p-24f, true, true, true, false},           // the smallest
-      {0x1p-25f, true, false, true, false},          // half of it
+      {0x1p-24f, true, true, true, false},           // the smallest subnormal
+      {0x1p-25f, true, false, true, false},          // half of the smallest
       {0x1p-120f, true, false, true, false},
-      {65504.0f, true, true, false, false},    // the largest
-      {-65519.0f, true, false, false, false},  // rounds to it
+      {65504.0f, true, true, false, false},    // the largest F16
+      {-65519.0f, true, false, false, false},  // rounds to the largest F16
       {65520.0f, true, false, false, true},
       {-65536.0f, true, false, true, true},
       {3e38f, true, false, false, true},
@@ -139,7 +139,7 @@ TEST(NarrowFacts, TellsWhatEachTypeHolds) {
       {std::bit_cast<float>(0xFFFFFFFFu), false, true, true, false},
   };
   for (const Case& one : cases) {
-    for (const std::size_t place : {0, 21, 36}) {  // the last one is left over from whole vectors
+    for (const std::size_t place : {0, 21, 36}) {  // the last one is after the last whole vector
       std::vector<float> values(37, 1.0f);
       values[place] = one.value;
       for (const Instructions instructions : all_instructions) {

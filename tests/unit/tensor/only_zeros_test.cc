@@ -11,10 +11,10 @@ TEST(OnlyZeros, LooksAtValuesNotAtBytes) {
   std::vector<std::byte> bytes(18 * 300);
   EXPECT_TRUE(holds_only_zeros(TensorType::Q4_0, bytes));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i % 18 >= 2) bytes[i] = std::byte{0x88};  // codes under a scale of 0, as ggml's encoder leaves them
+    if (i % 18 >= 2) bytes[i] = std::byte{0x88};  // codes for a scale of 0, as ggml's encoder writes them
   }
   EXPECT_TRUE(holds_only_zeros(TensorType::Q4_0, bytes));
-  bytes[18 * 299 + 1] = std::byte{0x3c};  // d = 1 of the last block: its codes 8 mean 0
+  bytes[18 * 299 + 1] = std::byte{0x3c};  // d = 1 in the last block, whose codes 8 mean 0
   EXPECT_TRUE(holds_only_zeros(TensorType::Q4_0, bytes));
   bytes[18 * 299 + 17] = std::byte{0x89};
   EXPECT_FALSE(holds_only_zeros(TensorType::Q4_0, bytes));

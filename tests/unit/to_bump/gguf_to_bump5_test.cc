@@ -1,4 +1,4 @@
-// BUMPWGT5 against the reference writer, over generated models, and what is refused.
+// BUMPWGT5: compares the converter with the reference writer on generated models, and checks refusals.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ GgufToBumpOptions options5(const TempDir& folder, const LlamaModel& model) {
   return options;
 }
 
-// All four files, or a failed test that says why.
+// Compares all four files; reports conversion errors as test failures.
 void expect_four_files(const LlamaModel& model, const Bump5Traits& traits, std::optional<u64> context = {}) {
   const TempDir folder;
   GgufToBumpOptions options = options5(folder, model);
@@ -161,7 +161,7 @@ TEST(GgufToBump5, TheOtherNameOfTheLastNorm) {
   expect_four_files(model, {});
 }
 
-// What stands against a model, as "code where: message"; nothing may have been written.
+// Refusals of a model, as "code where: message"; nothing may have been written.
 class Refusal5 : public testing::Test {
  protected:
   std::string refusal(const LlamaModel& model, const std::vector<std::string>& drop = {}) {
@@ -319,7 +319,7 @@ TEST(GgufToBump5, UnigramVocabularies) {
 TEST(GgufToBump5, Notes) {
   Bump5Traits traits;
   traits.vocabulary = test::tiny_tokens("gpt2");
-  traits.vocabulary.tokens[4] = std::string("b\0", 2);  // its merge is left out, too
+  traits.vocabulary.tokens[4] = std::string("b\0", 2);  // its merge is omitted, too
   LlamaShape shape;
   shape.weight_type = test::ggml_q4_0;
   LlamaModel model = bump5_model(shape, traits);

@@ -1,4 +1,4 @@
-// What gguf2bump refuses, and what it says of what it carries: nothing is lost in silence.
+// Refusals and remarks of gguf2bump: nothing is lost silently.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class Refusal : public testing::Test {
     options_.no_config = no_config_;
     return convert_gguf_to_bump(options_);
   }
-  /// The refusals as lines "code where: message"; nothing may have been written.
+  /// Returns the refusals as lines "code where: message"; checks that nothing was written.
   std::vector<std::string> refusals(const LlamaModel& model) {
     std::filesystem::remove(folder_.file("weights.bump"));
     std::filesystem::remove(folder_.file("config.json"));
@@ -56,11 +56,11 @@ class Refusal : public testing::Test {
     if (!lines.empty()) {
       EXPECT_FALSE(std::filesystem::exists(folder_.file("weights.bump")));
       EXPECT_FALSE(std::filesystem::exists(folder_.file("config.json")));
-      EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);  // the model alone
+      EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path()), {}), 1);  // only the model
     }
     return lines;
   }
-  /// One refusal, of this code and with this text in it.
+  /// Expects exactly one refusal, with this code and text.
   void expect_refusal(const LlamaModel& model, const std::string& code, const std::string& text) {
     const auto lines = refusals(model);
     ASSERT_EQ(lines.size(), 1u) << (lines.empty() ? "" : lines[0] + "\n" + lines.back());
@@ -171,7 +171,7 @@ TEST_F(Refusal, TypesThatTheLayoutCannotHold) {
 }
 
 TEST_F(Refusal, PaddedHeadsOfHalfABlock) {
-  const LlamaModel model{LlamaShape{}};  // heads of 16, blocks of 32
+  const LlamaModel model{LlamaShape{}};  // head size 16, blocks of 32
   GgufToBumpOptions padded = options(model.build());
   padded.request.align_head = 32;
   const auto report = convert_gguf_to_bump(padded);

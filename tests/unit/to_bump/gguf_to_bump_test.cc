@@ -1,4 +1,4 @@
-// The converter against the reference writer, over generated models.
+// Compares the converter with the reference writer on generated models.
 #include "to_bump/gguf_to_bump.h"
 
 #include <fmt/core.h>
@@ -33,7 +33,7 @@ Result<GgufToBumpReport> convert(const GgufToBumpOptions& options) {
   return convert_gguf_to_bump(options, silent);
 }
 
-// The converter's file, or a failed test that says why.
+// Returns the converter's file; reports conversion errors as test failures.
 std::string converted(const GgufToBumpOptions& options) {
   const auto report = convert(options);
   EXPECT_TRUE(report) << report.error().message;
@@ -42,7 +42,7 @@ std::string converted(const GgufToBumpOptions& options) {
   return report->refusals.empty() ? read_file(*options.output) : std::string();
 }
 
-// Where two files differ, by entry: megabytes of bytes in a failure help nobody.
+// Reports differences per entry, because megabytes of bytes in a failure message do not help.
 void expect_equal(const std::string& found, const test::ReferenceBump& expected) {
   EXPECT_EQ(found.size(), expected.bytes.size());
   EXPECT_EQ(found.substr(0, 0x80), expected.bytes.substr(0, 0x80)) << "header";
@@ -118,7 +118,7 @@ TEST(GgufToBump, RandomModels) {
     const u64 block = std::max<u64>(type.block, 1);
     s.embed = block * (1 + random() % 3) * (block == 1 ? 8 : 1);
     s.head_dim = one_of(8, 10, 16, 32, 64);
-    while (s.head_dim * s.heads % block != 0) s.head_dim *= 2;  // a row of attn_output is whole blocks
+    while (s.head_dim * s.heads % block != 0) s.head_dim *= 2;  // rows of attn_output must be whole blocks
     s.intermediate = std::max<u64>(down.block, 1) * (1 + random() % 3) * (down.block == 1 ? 7 : 1);
     s.context = 1 + random() % 50;
     s.weight_type = type.type;
@@ -176,7 +176,7 @@ TEST(GgufToBump, LargerThanItsBuffers) {
   LlamaShape shape;
   shape.vocab = 3000;
   shape.embed = 512;
-  shape.context = 3000;  // 6 MB of zeros: holes
+  shape.context = 3000;  // 6 MB of zeros, stored as holes
   shape.intermediate = 1024;
   shape.heads = 8;
   shape.head_dim = 64;
@@ -260,7 +260,7 @@ TEST(GgufToBump, ManifestHashesEveryEntry) {
   EXPECT_EQ(json::string_member(w1, "source"), "blk.0.ffn_gate.weight");
   EXPECT_EQ(json::string_member(w1, "dtype"), "q8_0");
   EXPECT_EQ(json::array_member(w1, "sources")->size(), 2u);
-  EXPECT_FALSE(json::member(entries->at(1).value(), "source"));  // pos_emb: null
+  EXPECT_FALSE(json::member(entries->at(1).value(), "source"));  // null for pos_emb
 }
 
 TEST(GgufToBump, GoldenFilesOfTheUpstreamConverter) {
@@ -278,7 +278,7 @@ TEST(GgufToBump, GoldenFilesOfTheUpstreamConverter) {
     hasher.update(std::as_bytes(std::span(bytes)));
     EXPECT_EQ(hasher.hex_digest(), *json::string_member(wanted, "bump_sha256")) << name;
 
-    // The eleven keys stand first, in this order, with these values.
+    // The eleven keys come first, in this order and with these values.
     const auto config = json::load(folder.file("config.json"));
     ASSERT_TRUE(config);
     const json::Object wanted_keys = *json::object_member(wanted, "config");

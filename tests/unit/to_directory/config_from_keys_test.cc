@@ -1,4 +1,4 @@
-// Keys and tensor names of small GGUF files, and the config.json that must come of them.
+// Keys and tensor names of small GGUF files, and the expected config.json.
 #include "to_directory/config_from_keys.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::string code_of(const GgufBuilder& builder, const HfConfigOptions& options =
   return config ? "none" : config.error().code;
 }
 
-// A member as JSON on one line; "absent".
+// Returns a member as JSON on one line, or "absent".
 std::string member(const HfConfig& config, std::string_view name) {
   const hf::ConfigValue* value = hf::find_member(config.config, name);
   if (value == nullptr) return "absent";
@@ -47,7 +47,7 @@ BuilderTensor floats(std::string name, const std::vector<float>& values) {
   return {.name = std::move(name), .ne = {values.size()}, .data = std::move(bytes)};
 }
 
-// 2 layers, 64 wide, 4 heads of 16 over 2, 8 tokens.
+// 2 layers, width 64, 4 heads of size 16 with 2 key-value heads, 8 tokens.
 GgufBuilder model(const std::string& arch) {
   const auto key = [&](const char* name) { return arch + "." + name; };
   return GgufBuilder()
@@ -70,7 +70,7 @@ TEST(ConfigFromKeys, Llama) {
                                     .key_array<i32>("tokenizer.ggml.token_type", {1, 3, 3, 1})
                                     .key_u32("tokenizer.ggml.bos_token_id", 2)
                                     .key_u32("tokenizer.ggml.eos_token_id", 3)
-                                    .key_u32("tokenizer.ggml.padding_token_id", 9)  // no such token
+                                    .key_u32("tokenizer.ggml.padding_token_id", 9)  // there is no such token
                                     .key_f32("general.sampling.temp", 0.5f)
                                     .key_i32("general.sampling.top_k", 40)
                                     .f32_tensor("blk.1.attn_q.bias", {64})
@@ -135,7 +135,7 @@ TEST(ConfigFromKeys, WhatHasNoConfigIsRefused) {
 }
 
 TEST(ConfigFromKeys, Llama3Scaling) {
-  // The divisors of theta 5e5, 16 rotated elements, factor 8, original context 64.
+  // Divisors for theta 5e5, 16 rotated elements, factor 8, original context 64.
   const std::vector<float> freqs = llama3_rope_freqs(500000, 16, {8, 1, 4, 64});
   const auto config =
       config_of(model("llama").key_f32("llama.rope.freq_base", 500000).tensor(floats("rope_freqs.weight", freqs)));
@@ -150,7 +150,7 @@ TEST(ConfigFromKeys, Llama3Scaling) {
   EXPECT_EQ(code_of(model("llama").tensor(
                 {.name = "rope_freqs.weight", .ne = {8}, .data = std::string(32, 0), .offset = ~u64{0} - 31})),
             "config-tensor");
-  // Divisors of 1 scale nothing.
+  // Divisors of 1 do not scale.
   const auto plain = config_of(model("llama").tensor(floats("rope_freqs.weight", std::vector<float>(8, 1))));
   ASSERT_TRUE(plain);
   EXPECT_EQ(member(*plain, "rope_scaling"), "absent");
@@ -173,7 +173,7 @@ TEST(ConfigFromKeys, LinearScaling) {
   EXPECT_EQ(code_of(model("llama").key_f32("llama.rope.freq_base", 0)), "config-key");
 }
 
-// Both magnitudes of yarn: 1 + 0.1 mscale ln(factor), the one by the other.
+// yarn's two magnitudes: 1 + 0.1 mscale ln(factor) each; the result is their quotient.
 TEST(ConfigFromKeys, YarnScaling) {
   const auto yarn = [](float attention) {
     auto file = model("llama")
@@ -188,7 +188,7 @@ TEST(ConfigFromKeys, YarnScaling) {
   EXPECT_EQ(member(*plain, "rope_scaling.original_max_position_embeddings"), "4096");
   EXPECT_EQ(member(*plain, "rope_scaling.beta_fast"), "32.0");
   EXPECT_EQ(member(*plain, "rope_scaling.mscale"), "absent");
-  // No magnitude at all: the runtime's own is divided away.
+  // No magnitude: the runtime's own is divided out.
   const double own = 0.1 * std::log(16.0) + 1;
   const auto unscaled = config_of(yarn(static_cast<float>(1 / own)));
   ASSERT_TRUE(unscaled);
@@ -228,7 +228,7 @@ TEST(ConfigFromKeys, Gemma3) {
   EXPECT_EQ(member(*config, "hidden_activation"), "\"gelu_pytorch_tanh\"");
 }
 
-// Without rope a granite is of the newer class.
+// Without rope, a granite is of the newer class.
 TEST(ConfigFromKeys, Granite) {
   const auto without =
       config_of(model("granite").key_f32("granite.logit_scale", 2).key_bool("granite.rope.scaling.finetuned", 0));
@@ -286,7 +286,7 @@ TEST(ConfigFromKeys, LayersThatPredictFurtherTokensDoNotCount) {
   EXPECT_EQ(config->sizes.get("L"), 1u);
 }
 
-// Proportional rope is a tensor: so many pairs of a head are rotated.
+// Proportional rope is expressed by a tensor: the number of rotated pairs per head.
 TEST(ConfigFromKeys, Gemma4) {
   const auto gemma4 = [](const std::vector<float>& factors) {
     return model("gemma4")
@@ -309,7 +309,7 @@ TEST(ConfigFromKeys, Gemma4) {
   EXPECT_EQ(code_of(gemma4({1, 1, 1, 1, 1, 1, 1, 1}).key_string("gemma4.rope.scaling.type", "yarn")), "config-key");
 }
 
-// PLaMo 2 says which layers have attention by a step alone.
+// PLaMo 2 can only express layers with attention as a period.
 TEST(ConfigFromKeys, Plamo2) {
   const auto plamo2 = [](std::vector<u32> heads) {
     return GgufBuilder()
@@ -338,7 +338,7 @@ TEST(ConfigFromKeys, Plamo2) {
   EXPECT_EQ(member(*dense, "mamba_enabled"), "false");
 }
 
-// Layers of Jamba come in periods, or config.json cannot say which are which.
+// Jamba's layers must be periodic, otherwise config.json cannot express them.
 TEST(ConfigFromKeys, Periods) {
   const auto jamba = [](std::vector<u32> heads) {
     return GgufBuilder()
@@ -379,7 +379,7 @@ TEST(ConfigFromKeys, Periods) {
             "config-key");
 }
 
-// Members of a multimodal class are those of its text.
+// The members of a multimodal class are those of its text model.
 TEST(ConfigFromKeys, TextPart) {
   const auto config = config_of(model("qwen2vl").key_array<u32>("qwen2vl.rope.dimension_sections", {2, 3, 3, 0}));
   ASSERT_TRUE(config) << config.error().message;
@@ -391,7 +391,7 @@ TEST(ConfigFromKeys, TextPart) {
   EXPECT_EQ(member(*config, "tie_word_embeddings"), "true");
 }
 
-// The form is described for each family; nothing is left out silently.
+// Every family describes its config.json; nothing is omitted silently.
 TEST(ConfigFromKeys, EveryFamilyHasItsMembers) {
   for (const arch::Family* family : arch::all_families()) {
     for (const arch::Member& one : family->config.members) {

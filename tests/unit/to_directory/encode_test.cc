@@ -1,4 +1,4 @@
-// Forms of single tensors, and what their rows become: every block type, every fallback, every kind of scale.
+// Forms of single tensors and their encoded rows: every block type, every fallback, every kind of scale.
 #include "to_directory/encode.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace modelutils::to_directory {
 namespace {
 
-// A GGUF of one matrix, and the module that it becomes.
+// A GGUF with one matrix, and the resulting module.
 struct OneMatrix {
   Catalog catalog;
   std::vector<DirectoryTensor> tensors;
@@ -53,7 +53,7 @@ struct OneMatrix {
     return out;
   }
 
-  // What the directory says, read with MLX's own meaning; rows in pieces of `step`.
+  // Returns the directory's values, decoded by MLX's rules; rows are processed in pieces of `step`.
   std::vector<float> carried(const DirectoryForm& form, u64 step, ValueSums* error = nullptr) const {
     DirectoryEncoder encoder(catalog, tensors[0], form);
     std::vector<float> all;
@@ -112,7 +112,7 @@ std::vector<std::byte> blocks_of(TensorType type, std::size_t count) {
     for (const u32 offset : at) {
       put(bytes, b * size + offset, f32_to_f16((static_cast<float>(random() % 4000) - 2000.0f) / 17000.0f));
     }
-    for (u32 word = 0; type == TensorType::IQ1_M && word < 4; ++word) {  // d is 0x2C15, some 0.07
+    for (u32 word = 0; type == TensorType::IQ1_M && word < 4; ++word) {  // d is 0x2C15, about 0.07
       std::byte& high = bytes[b * size + 49 + 2 * word];
       high = (high & std::byte{0x0F}) | static_cast<std::byte>((0x2C15u >> (4 * word) & 15u) << 4);
     }
@@ -151,7 +151,7 @@ TEST(DirectoryEncode, EveryBlockTypeWithAFormIsCarriedExactly) {
   }
 }
 
-// Without --exact scales that are products are rounded to F16; the error is what was measured.
+// Without --exact, scales that are products are rounded to F16; the error is measured.
 TEST(DirectoryEncode, ScalesAreRoundedWhereThatCostsLittle) {
   for (const TensorType type : {TensorType::Q4_K, TensorType::Q5_K, TensorType::IQ4_XS, TensorType::IQ2_XXS,
                                 TensorType::IQ3_XXS, TensorType::IQ3_S, TensorType::IQ1_S, TensorType::IQ1_M}) {
@@ -273,7 +273,7 @@ TEST(DirectoryEncode, WhatMlxWouldReadInAnotherWayFallsBack) {
   EXPECT_NE(form->reason.find("another meaning in MLX"), std::string::npos);
 }
 
-// Their values were not looked at, only their scales: is nothing known of them, nothing may be claimed.
+// Only their scales were examined, so nothing may be claimed about the values.
 TEST(DirectoryEncode, WhatFallsBackIsLookedAtAsValues) {
   std::vector<std::byte> bytes = blocks_of(TensorType::MXFP4, 8);
   bytes[0] = std::byte{0xFF};
@@ -339,7 +339,7 @@ TEST(DirectoryEncode, ExactWithATypeRefusesOnlyWhatItDoesNotHold) {
   EXPECT_TRUE(plain({1, 1.0009765625f}).form(options));
 }
 
-// MLX has no F64. What F32 loses of it is told, and counts as an error.
+// MLX has no F64. The loss in F32 is reported and counts as an error.
 TEST(DirectoryEncode, DoublesBecomeF32) {
   const auto doubles = [](std::vector<double> values) {
     std::vector<std::byte> bytes(values.size() * sizeof(double));
@@ -364,7 +364,7 @@ TEST(DirectoryEncode, DoublesBecomeF32) {
   EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
 }
 
-// That 16 bits do not hold them is known at once, that F32 does not only when all have been seen.
+// That 16 bits are insufficient is known at once; that F32 is, only after all values.
 TEST(DirectoryEncode, EveryDoubleIsLookedAt) {
   std::vector<double> values(1 << 19, 1 + 0x1p-20);
   const auto form_of = [&] {
@@ -379,7 +379,7 @@ TEST(DirectoryEncode, EveryDoubleIsLookedAt) {
   EXPECT_NE(form->exact, true);
 }
 
-// Of a stack whose parts have several types.
+// A stack whose parts have different types.
 TEST(DirectoryEncode, DoublesAmongBlocksAreNotExactInF32) {
   for (const double last : {1.5, 1 + 0x1p-30}) {
     OneMatrix stack(TensorType::Q8_0, 32, blocks_of(TensorType::Q8_0, 1));
@@ -402,7 +402,7 @@ TEST(DirectoryEncode, DoublesAmongBlocksAreNotExactInF32) {
   }
 }
 
-// Half of each group has values that are large against those of the other half, which lie between the lattice's points.
+// In each group, half of the values are large compared with the others, which lie between the lattice's points.
 TEST(DirectoryEncode, NoMatrixLosesMoreThanOnePercentUnasked) {
   std::vector<std::byte> bytes(4 * type_info(TensorType::Q6_K).block_bytes);
   std::mt19937 random(1);
@@ -437,7 +437,7 @@ TEST(DirectoryEncode, NoMatrixLosesMoreThanOnePercentUnasked) {
   EXPECT_GT(rms(matrix.values(), matrix.carried(searched, 1)), 0.01);
 }
 
-// Types of most values: a few that only F16 holds do not make everything F16.
+// Most values determine the type: a few that only F16 can hold do not make everything F16.
 TEST(DirectoryEncode, MostValuesSayWhichTypeComesFirst) {
   const auto form_of_large = [](std::size_t only_f16) {
     OneMatrix large = plain(std::vector<float>(8, 0.5f));

@@ -1,5 +1,5 @@
-// Every quantised matrix of the reference models: exact targets decode to the published values, the others stay within
-// the published errors.
+// Every quantised matrix of the reference models: exact targets decode to the published values, others stay within the
+// published errors.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ struct Outcome {
   TensorType type;
   bool exact;
   ValueSums error;
-  std::string sha256;  // of the decoded values, -0 as +0
+  std::string sha256;  // of the decoded values, with −0 as +0
 };
 
 Outcome convert_matrix(const HfModel& model, const SourceMatrix& matrix, const RepackOptions& options) {
@@ -54,7 +54,7 @@ Outcome convert_matrix(const HfModel& model, const SourceMatrix& matrix, const R
   return {target->type, target->exact, error, hasher.hex_digest()};
 }
 
-// Mean relative RMS errors of the default for 6 and 8 bits (docs/formats/mlx.md), by bits, scale type and group.
+// Mean relative RMS errors of the default for 6 and 8 bits (docs/formats/mlx.md), by bits, scale type and group size.
 double published_error(const StoredForm& form) {
   const bool bf16 = form.types[1] == TensorType::BF16;
   if (form.params.bits == 6) return bf16 ? 3.3e-3 : 4.6e-4;

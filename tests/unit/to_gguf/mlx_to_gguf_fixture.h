@@ -1,4 +1,4 @@
-// A folder in which small models are converted by mlx_to_gguf, and what each conversion left there.
+// Converts small models with mlx_to_gguf in a temporary folder, and opens the results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace modelutils::to_gguf {
 
-// What a conversion left on the disk.
+// The result of a conversion.
 struct Converted {
   TransferReport report;
   std::string path;
@@ -93,7 +93,7 @@ class MlxToGguf : public ::testing::Test {
     return report ? "converted" : report.error().code;
   }
 
-  // Errors of verify --against, as text; empty if there is none.
+  // Returns the errors of verify --against as text; empty if there are none.
   std::string parity_errors(const Converted& converted, const std::string& source) {
     CheckedModel checked;
     checked.catalog = converted.catalog;

@@ -1,4 +1,4 @@
-// What a conversion writes, reports and refuses: split outputs, pipes, options, broken models, files of MLX itself.
+// Outputs, reports and refusals of conversions: split outputs, pipes, options, broken models, files written by MLX.
 #include <fmt/core.h>
 
 #include <sys/stat.h>
@@ -39,7 +39,7 @@ TEST_F(MlxToGguf, PipeGetsTheSameBytes) {
   ASSERT_EQ(::mkfifo(piped.output.c_str(), 0600), 0);
   std::string copy;
   {
-    const std::jthread reader([&] { copy = test::read_file(piped.output); });  // waits for the writer, ends with it
+    const std::jthread reader([&] { copy = test::read_file(piped.output); });  // ends when the writer closes the pipe
     Progress silent;
     ASSERT_TRUE(mlx_to_gguf(piped, silent));
   }
@@ -90,7 +90,7 @@ TEST_F(MlxToGguf, BrokenModelsAreRefusedWithoutOutput) {
   }
 }
 
-// Published models keep the publisher's quantization_config after they were dequantised: the tensors are what counts.
+// Published models may keep the publisher's quantization_config after dequantisation; the tensors count.
 TEST_F(MlxToGguf, PlainWeightsConvertWhateverQuantizationConfigSays) {
   test::HfDirectory model = test::hf_directory("llama");
   model.config["quantization_config"] = R"({"quant_method":"gptq","bits":4})";
@@ -152,14 +152,14 @@ TEST_F(MlxToGguf, DryRunWritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(options.output));
 }
 
-// What a dry run says of a directory, compared with what a conversion did.
+// Compares a dry run with the report of the conversion.
 u64 compare_dry_run(MlxToGgufOptions options, const TransferReport& done) {
   options.dry_run = true;
   Progress silent;
   const Result<TransferReport> dry = mlx_to_gguf(options, silent);
   if (!dry) ADD_FAILURE() << dry.error().message;
   if (!dry || dry->tensors.size() != done.tensors.size()) return 0;
-  // A dry run takes it that f16 can hold bf16 scales; where one is larger, the tensor becomes F32.
+  // A dry run assumes that f16 holds bf16 scales; if one is larger, the tensor becomes F32.
   const auto is_too_large = [](const TensorReport& tensor) {
     return tensor.reason.find("too large for f16") != std::string::npos;
   };

@@ -1,5 +1,4 @@
-// What rows of families can say beyond names and shapes: numbers of layers that become keys, operations, heads in
-// another order.
+// Family rows that specify more than names and shapes: per-layer numbers that become keys, operations, reordered heads.
 #include "gguf/parse.h"
 #include "mlx_to_gguf_fixture.h"
 
@@ -17,7 +16,7 @@ void rename(test::HfDirectory& model, const std::string& from, const std::string
   }
 }
 
-// A number has no dimensions in one layer and one of length 1 in the other.
+// A number that is a scalar in one layer and has shape [1] in the other.
 test::HfDirectory apertus() {
   test::HfDirectory model = test::hf_directory("qwen3");
   model.config["architectures"] = R"(["ApertusForCausalLM"])";
@@ -136,7 +135,7 @@ TEST_F(MlxToGguf, OperationsSpareBiases) {
   EXPECT_EQ(made.values("output_norm.bias"), model.tensors["model.norm.bias"].values);
 }
 
-// Head h of the queries shares key head h mod 2; in the GGUF 0 and 2 come first, then 1 and 3.
+// Query head h uses key head h mod 2; in the GGUF, heads 0 and 2 come first, then 1 and 3.
 TEST_F(MlxToGguf, HeadsChangePlacesInRowsAndColumns) {
   test::HfDirectory model = test::hf_directory("llama");
   model.config["architectures"] = R"(["PlamoForCausalLM"])";

@@ -1,4 +1,4 @@
-// Whole conversions of small models of every architecture, compared with what the mapping says of names and values.
+// Converts small models of every architecture and checks names and values against the mapping.
 #include "to_gguf/mlx_to_gguf.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ TEST_F(MlxToGguf, ExpertsAreStackedInAnyOfTheirForms) {
   EXPECT_EQ(expected.catalog.find("blk.0.ffn_gate_exps.weight")->ne,
             (std::vector<u64>{test::hf_embd, test::hf_ff_expert, test::hf_experts}));
 
-  test::HfDirectory stacked = one_by_one;  // as MLX stores them, and as transformers 5 does
+  test::HfDirectory stacked = one_by_one;  // `stacked` as in MLX, `fused` as in transformers 5
   test::HfDirectory fused = one_by_one;
   for (u64 layer = 0; layer < test::hf_layers; ++layer) {
     const std::string p = "model.layers." + std::to_string(layer) + ".mlp.";
@@ -188,7 +188,7 @@ bool remarks_tied_head(const Converted& converted) {
 }
 
 TEST_F(MlxToGguf, AHeadThatDiffersIsKeptWhateverConfigSays) {
-  // phi3's loader insists on a head, llama's does not.
+  // phi3's loader requires an output head, llama's does not.
   for (const char* type : {"llama", "qwen3", "phi3"}) {
     for (const char* format : {"pt", "mlx"}) {
       SCOPED_TRACE(std::string(type) + " " + format);
@@ -209,7 +209,7 @@ TEST_F(MlxToGguf, AHeadThatCopiesTheEmbeddingOfATiedModelIsLeftOut) {
   test::HfDirectory same = test::hf_directory("llama");
   same.config["tie_word_embeddings"] = "true";
   test::HfTensor& embedding = same.tensors.at("model.embed_tokens.weight");
-  for (float& value : embedding.values) value = std::round(value * 16) / 16;  // F16 holds it
+  for (float& value : embedding.values) value = std::round(value * 16) / 16;  // exact in F16
   same.tensors["lm_head.weight"] = embedding;
   for (const TensorType type : {TensorType::F32, TensorType::F16}) {
     same.tensors["lm_head.weight"].type = type;
@@ -222,7 +222,7 @@ TEST_F(MlxToGguf, AHeadThatCopiesTheEmbeddingOfATiedModelIsLeftOut) {
   same.tensors["lm_head.weight"].values[7] += 1;
   EXPECT_NE(convert(options_for(write(same, "same"))).catalog.find("output.weight"), nullptr);
 
-  // Nothing but the embedding can be the head, though config.json says that it is not.
+  // Only the embedding can serve as the head, although config.json denies it.
   test::HfDirectory none = test::hf_directory("llama");
   none.tensors.erase("lm_head.weight");
   none.config["tie_word_embeddings"] = "false";
@@ -230,7 +230,7 @@ TEST_F(MlxToGguf, AHeadThatCopiesTheEmbeddingOfATiedModelIsLeftOut) {
 }
 
 TEST_F(MlxToGguf, AHeadThatTheEmbeddingReplacesIsLeftOut) {
-  // Loaders that insist on a head get a copy of the embedding.
+  // Loaders that require a head get a copy of the embedding.
   test::HfDirectory phi = test::hf_directory("phi3");
   phi.config["tie_word_embeddings"] = "true";
   phi.tensors["lm_head.weight"] = phi.tensors.at("model.embed_tokens.weight");
@@ -267,7 +267,7 @@ TEST_F(MlxToGguf, OrderOfSlidingLayers) {
   };
   const char* pattern_key = "gemma3.attention.sliding_window_pattern";
   EXPECT_EQ(convert(convert_with(R"(["sliding_attention","full_attention"])")).value<u32>(pattern_key), 2u);
-  // llama.cpp aborts on a window that no layer has.
+  // llama.cpp aborts on a window that no layer uses.
   const auto all_full = convert(convert_with(R"(["full_attention","full_attention"])"));
   EXPECT_EQ(all_full.key(pattern_key), nullptr);
   EXPECT_EQ(all_full.key("gemma3.attention.sliding_window"), nullptr);

@@ -1,4 +1,4 @@
-// Rows with factors: each part its own, rounded to the type of the source.
+// Rows with factors: each part has its own, and results are rounded to the source's type.
 #include <gtest/gtest.h>
 
 #include "arch/row_view.h"
@@ -20,7 +20,7 @@ class Scaled : public ::testing::Test {
     model_ = std::move(*opened);
   }
 
-  // The three first rows of "extra.weight" times 2, then its last one times 0.5.
+  // The first three rows of "extra.weight" times 2, then its last row times 0.5.
   MappedTensor halves() const {
     MappedTensor made;
     made.is_scaled = true;

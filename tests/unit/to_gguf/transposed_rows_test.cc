@@ -1,4 +1,4 @@
-// Transposed tensors: what a view of elements gives for plain, quantised and stacked sources.
+// Transposed tensors: the result of element views for plain, quantised and stacked sources.
 #include "to_gguf/transposed_rows.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(Transposed, APartOfEachHead) {
   const MappedTensor keys = tensor({"extra.weight"}, "h:2 s:3 c:4 -> h c s[0:2]", {2, 4, 2});
   const std::vector<float> all = {0, 4, 1, 5, 2, 6, 3, 7, 12, 16, 13, 17, 14, 18, 15, 19};
   EXPECT_EQ(rows(keys, 0, 8), all);
-  // Any rows give what they have in the whole, whatever strips they come from.
+  // Any range of rows equals the same rows of the whole, whatever strips they come from.
   for (u64 first = 0; first < 8; ++first) {
     for (u64 count = 1; first + count <= 8; ++count) {
       EXPECT_EQ(rows(keys, first, count), std::vector<float>(all.begin() + static_cast<long>(2 * first),
@@ -108,7 +108,7 @@ TEST_F(Transposed, ColumnsInAnotherOrder) {
   EXPECT_EQ(rows(swapped, 1, 1), (std::vector<float>{8, 9, 12, 13, 10, 11, 14, 15}));
 }
 
-// Columns that change places one by one: what quantised groups that are larger than the runs need.
+// Reorders single columns, as needed for quantised groups that are larger than the runs.
 TEST_F(Transposed, SingleColumnsInAnotherOrder) {
   test::HfDirectory directory = test::hf_directory("llama");
   directory.tensors["extra.weight"] = counting({2, 6}, TensorType::F32);
@@ -118,7 +118,7 @@ TEST_F(Transposed, SingleColumnsInAnotherOrder) {
   EXPECT_EQ(rows(heads, 1, 1), (std::vector<float>{6, 9, 7, 10, 8, 11}));
 }
 
-// Runs of columns change places; rows of whole groups stay as they are stored.
+// Reorders runs of columns; rows of whole groups stay as stored.
 TEST_F(Transposed, RowsInPieces) {
   test::HfDirectory directory = test::hf_directory("llama");
   directory.tensors["extra.weight"] = counting({3, 8}, TensorType::BF16);
@@ -137,7 +137,7 @@ TEST_F(Transposed, RowsInPieces) {
 TEST_F(Transposed, QuantisedSourcesGiveTheirValues) {
   test::HfDirectory directory = test::hf_directory("llama");
   directory.config["quantization"] = R"({"group_size":64,"bits":4})";
-  // 0x543210: the codes 0 to 5, then two of 0, in every eight columns.
+  // 0x543210: in every eight columns the codes 0 to 5, then two zeros.
   directory.tensors["extra.weight"] = {{2, 8}, std::vector<float>(16, static_cast<float>(0x543210)), TensorType::U32};
   directory.tensors["extra.scales"] = {{2, 1}, {0.5f, 2.0f}, TensorType::F16};
   directory.tensors["extra.biases"] = {{2, 1}, {-1.0f, 3.0f}, TensorType::F16};

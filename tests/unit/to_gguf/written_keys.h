@@ -1,4 +1,4 @@
-// GGUF keys as a reader sees them once they are written.
+// Reads back written GGUF keys.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace modelutils::test {
 
-// Writes the keys as a GGUF file and reads them back with the reader that dumps and rules use.
+// Writes the keys as a GGUF file and parses it with the reader that dumpers and rules use.
 class Written {
  public:
   explicit Written(const std::vector<gguf::OutKey>& keys) : Written(*gguf::layout(keys, {})) {}

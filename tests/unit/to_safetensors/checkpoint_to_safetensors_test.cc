@@ -30,7 +30,7 @@ class Pt2st : public testing::Test {
     return checkpoint_to_safetensors(options, progress);
   }
 
-  /// The bytes of a tensor of the file or directory that was written.
+  /// Returns the bytes of a tensor in the written file or directory.
   static std::string values(const std::string& path, std::string_view name) {
     const auto set = safetensors::open_set(path);
     if (!set || !set->find(name)) return "missing";

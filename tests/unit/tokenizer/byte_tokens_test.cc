@@ -16,7 +16,7 @@ TEST(ByteTokens, AreSixCharactersOfOneForm) {
   EXPECT_EQ(byte_token(9), "<0x09>");
 }
 
-// The table of GPT-2's bytes_to_unicode(): at the borders of its three runs, and the first and last of the others.
+// GPT-2's bytes_to_unicode() table: the boundaries of its three ranges, and the first and last of the other bytes.
 TEST(ByteTokens, SymbolsAreThoseOfByteLevelBpe) {
   EXPECT_EQ(byte_symbol('!'), "!");
   EXPECT_EQ(byte_symbol('~'), "~");

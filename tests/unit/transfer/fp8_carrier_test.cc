@@ -62,7 +62,7 @@ TEST(Fp8Carrier, RefusesWhatOverflows) {
   EXPECT_EQ(choose({std::nanf("")}).error().code, "convert-scale");
 }
 
-// Where the runtime multiplies by a tensor ".scale", the elements alone are kept.
+// If the runtime multiplies by a ".scale" tensor, only the elements are stored.
 TEST(Fp8Carrier, OneScaleMayBeATensor) {
   RepackOptions options;
   options.may_scale = true;
@@ -80,12 +80,12 @@ TEST(Fp8Carrier, OneScaleMayBeATensor) {
   EXPECT_EQ(choose({0.3f}, options)->type, TensorType::Q8_0);
 }
 
-// All 256 codes, and what they are as BF16 and as F32.
+// All 256 codes, as BF16 and as F32.
 TEST(Fp8Carrier, CarriesEveryCode) {
   const StoredForm form = fp8_form(TensorType::F32);
   std::vector<std::byte> codes(256);
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::byte>(i);
-  const std::vector<std::byte> scales = scale_bytes({0.5f, 0.5f, 0.5f, 0.5f});  // of four rows
+  const std::vector<std::byte> scales = scale_bytes({0.5f, 0.5f, 0.5f, 0.5f});  // for four rows
   for (const TensorType type : {TensorType::BF16, TensorType::F32}) {
     std::vector<std::byte> out(256 * type_info(type).block_bytes);
     ValueSums error;

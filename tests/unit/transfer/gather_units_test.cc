@@ -1,4 +1,4 @@
-// Units of a part in the target's order, and how many reads of the source they take.
+// Gathers a part's units in the target's order, and counts the reads of the source.
 #include "transfer/gather_units.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr u64 unit_bytes = 2;
 
-// Unit u of the source is the bytes u and u + 1; what no part makes stays 255.
+// Source unit u consists of the bytes u and u + 1. Units from other parts stay 255.
 struct Gathered {
   std::vector<u8> units;
   std::vector<std::pair<u64, u64>> reads;  // first unit, count
@@ -55,7 +55,7 @@ TEST(GatherUnits, ARunIsReadAtOnce) {
   EXPECT_TRUE(gather(part, 0, 3).reads.empty());
 }
 
-// Halves of each head take turns: one read for every head.
+// The halves of each head are interleaved: one read per head.
 TEST(GatherUnits, AStretchIsReadAtOnceWhateverItsOrder) {
   const RecipePart part{0, view("H:2 t:2 j:3 -> H j t"), arch::whole_view(12)};
   const Gathered all = gather(part, 0, 12);
@@ -64,14 +64,14 @@ TEST(GatherUnits, AStretchIsReadAtOnceWhateverItsOrder) {
   EXPECT_EQ(gather(part, 6, 6).reads, (Reads{{6, 6}}));
 }
 
-// The same, taken apart again.
+// The inverse: takes them apart again.
 TEST(GatherUnits, WhatWasTakenApartGoesBack) {
   const RecipePart part{0, arch::whole_view(12), view("H:2 t:2 j:3 -> H j t")};
   EXPECT_EQ(gather(part, 0, 12).units, (std::vector<u8>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
   EXPECT_EQ(gather(part, 1, 3).units, (std::vector<u8>{2, 4, 1}));
 }
 
-// One of two tensors that take turns in the target, from the middle of its source.
+// One of two interleaved tensors of the target, from the middle of its source.
 TEST(GatherUnits, UnitsOfOtherPartsAreLeftAlone) {
   const RecipePart part{0, arch::run_of_rows(5, 4, 9), view("h:4 s:3 -> h s=1")};
   const Gathered all = gather(part, 0, 12);
@@ -80,7 +80,7 @@ TEST(GatherUnits, UnitsOfOtherPartsAreLeftAlone) {
   EXPECT_EQ(gather(part, 10, 2).units, (std::vector<u8>{8, 255}));
 }
 
-// Every second unit is worth reading all; of every fourth each is read by itself.
+// If every second unit is needed, all are read; if every fourth, each is read separately.
 TEST(GatherUnits, ReadsAtMostTwiceWhatIsWanted) {
   const RecipePart second{0, view("h:50 s:2 -> h s=1"), arch::whole_view(50)};
   EXPECT_EQ(gather(second, 0, 50).reads, (Reads{{1, 99}}));

@@ -25,7 +25,7 @@ class IntegerCarrier : public ::testing::Test {
     carrier_of(form()).analyse(form(), 32, planes(), analysis);
     return carrier_of(form()).choose(form(), 32, analysis, options, false);
   }
-  // Chosen for these codes and carried: the values as the target's own decoder reads them.
+  // Chooses a target for these codes and converts: returns the values decoded by the target type.
   std::vector<float> carried(TensorType expected) {
     const Result<Target> target = choose();
     EXPECT_TRUE(target);
@@ -53,7 +53,7 @@ class IntegerCarrier : public ::testing::Test {
 TEST_F(IntegerCarrier, TheNarrowestTypeThatHoldsTheIntegers) {
   expect_values(TensorType::Q4_0, 8);  // -8 … 7
   zero_[0] = std::byte{7};
-  expect_values(TensorType::Q4_0, 7);  // -7 … 8: with the scale negated
+  expect_values(TensorType::Q4_0, 7);  // -7 … 8, with the scale negated
   zero_[0] = std::byte{3};
   expect_values(TensorType::Q5_0, 3);
   params_.zeros_plus_one = true;
@@ -65,12 +65,12 @@ TEST_F(IntegerCarrier, TheNarrowestTypeThatHoldsTheIntegers) {
 }
 
 TEST_F(IntegerCarrier, ScalesThatF16RoundsTakeAnotherWay) {
-  set_scale(0x1.001p0f);  // exact in neither f16 nor bf16
+  set_scale(0x1.001p0f);  // exact neither in f16 nor in bf16
   EXPECT_EQ(choose()->type, TensorType::Q8_0);
   EXPECT_FALSE(choose()->exact);
   EXPECT_EQ(choose({TensorType::Q8_0, true}).error().code, "convert-inexact");
   EXPECT_TRUE(choose({TensorType::F32, true})->exact);
-  set_scale(0x1p-30f);  // too small for f16; a power of two in bf16
+  set_scale(0x1p-30f);  // too small for f16, a power of two in bf16
   EXPECT_EQ(choose()->type, TensorType::BF16);
   set_scale(70000.0f);
   EXPECT_EQ(choose()->type, TensorType::F32);

@@ -1,4 +1,4 @@
-// Packed matrices for tests, with their exact values computed the slow way: bit by bit, f16 and f8 in double.
+// Packed matrices for tests, with exact values computed by slow reference code: bit by bit, with f16 and f8 in double.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,5 @@
-// Each row of the table of docs/formats/mlx.md on generated matrices, against values computed the slow way.
+// Each row of the table in docs/formats/mlx.md on generated matrices, compared with values computed by slow reference
+// code.
 #include "transfer/carriers.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +64,7 @@ std::vector<float> carry(const MlxMatrix& matrix, const Target& target, ValueSum
   return values;
 }
 
-// Equal, -0 and +0 being the same.
+// Expects equal values; −0 equals +0.
 void expect_exact(const MlxMatrix& matrix, const Target& target) {
   ValueSums error;
   const std::vector<float> got = carry(matrix, target, &error);
@@ -102,17 +103,17 @@ TEST(ScaleUse, OfEveryForm) {
   EXPECT_EQ(scale_use(fp_form(Mode::mxfp8, 64), usual), ScaleUse::size) << "BF16 or F32";
 }
 
-// Scales and biases of all sizes that f16 and bf16 both hold, of both signs, with a zero group now and then.
+// Scales and biases of all magnitudes that f16 and bf16 both hold, of both signs, with occasional groups of zeros.
 void randomize_groups(MlxMatrix& matrix, std::mt19937& random) {
   for (u64 group = 0; group < matrix.groups(); ++group) {
     const auto number = [&] {
       const float mantissa = 1.0f + static_cast<float>(random() % 128) / 128.0f;
       const float value =
-          std::ldexp(mantissa, static_cast<int>(random() % 28) - 16);  // 2^-16 and up: f16 subnormals, too
+          std::ldexp(mantissa, static_cast<int>(random() % 28) - 16);  // 2^-16 and up, so f16 subnormals occur
       return random() % 2 != 0 ? -value : value;
     };
     float scale = number();
-    // f16 subnormals hold 2^-24 and up: drop what does not fit.
+    // f16 subnormals hold multiples of 2^-24: drop the other bits.
     scale = f16_to_f32(f32_to_f16(scale));
     scale = bf16_to_f32(f32_to_bf16(scale));
     matrix.set_group(group, scale, number());
@@ -142,7 +143,7 @@ TEST(MlxRepack, AffineIntoQ41AndQ51) {
 
 TEST(MlxRepack, EveryScaleOfF16AndBf16) {
   for (const TensorType type : {F16, BF16}) {
-    // All finite scales below 65520 that f16 holds, 4 bits, with biases of the same pattern from the other end.
+    // All finite scales below 65520 in f16, with 4 bits; the biases are the same values in reverse order.
     std::vector<float> scales;
     for (u32 code = 0; code < 65536; ++code) {
       const float value = type == F16 ? f16_to_f32(static_cast<u16>(code)) : bf16_to_f32(static_cast<u16>(code));
@@ -216,7 +217,7 @@ TEST(MlxRepack, Mxfp4) {
     narrow.scales[3] = std::byte{e};
     expect_target(target_of(narrow, {Q8_0, false, true}), BF16, Carry::encode, true);
   }
-  // Groups of zeros do not count if one looks at the codes, but never carry a scale that makes them NaN.
+  // Groups of zeros are ignored if the codes are examined, but must not get a scale that makes them NaN.
   for (u64 i = 96; i < 128; ++i) narrow.set_code(i, i % 2 != 0 ? 8 : 0);
   for (const u8 e : {0, 103, 144, 200, 254}) {
     narrow.scales[3] = std::byte{e};
@@ -245,7 +246,7 @@ TEST(MlxRepack, Nvfp4) {
     expect_target(target_of(matrix, {Q8_0, true, true}), F16, Carry::encode, true);
     expect_exact(matrix, target_of(matrix, {Q8_0, true, true}));
     expect_exact(matrix, {BF16, Carry::encode, true, {}});
-    // MLX reads these bytes as 480 and as negative numbers, ggml does not.
+    // MLX reads these bytes as 480 and as negative numbers, unlike ggml.
     for (u64 g = 0; g < matrix.groups(); ++g) matrix.scales[g] = static_cast<std::byte>(127 + g % 129);
     EXPECT_EQ(analyse(matrix).odd_scales, matrix.groups());
     expect_target(target_of(matrix), F16, Carry::encode, true);
@@ -254,12 +255,12 @@ TEST(MlxRepack, Nvfp4) {
 }
 
 TEST(MlxRepack, Mxfp8) {
-  MlxMatrix matrix(fp_form(Mode::mxfp8, 256), 244);  // every code under every exponent from 3 to 246
+  MlxMatrix matrix(fp_form(Mode::mxfp8, 256), 244);  // every code with every exponent from 3 to 246
   for (u64 i = 0; i < matrix.elements(); ++i) matrix.set_code(i, static_cast<u32>(i % 256));
   for (u64 g = 0; g < matrix.groups(); ++g) matrix.scales[g] = static_cast<std::byte>(3 + g / 8);
   expect_target(target_of(matrix, {Q8_0, true, true}), BF16, Carry::encode, true);
   expect_exact(matrix, target_of(matrix));
-  // Below and above: the smallest codes are in group 96, the largest in 103.
+  // Below and above the limits: the smallest codes are in group 96, the largest in 103.
   for (const auto& [e, group] : {std::pair<u8, u64>{2, 96}, {247, 103}}) {
     const std::byte before = matrix.scales[group];
     matrix.scales[group] = std::byte{e};
@@ -267,12 +268,12 @@ TEST(MlxRepack, Mxfp8) {
     expect_exact(matrix, target_of(matrix));
     ValueSums error;
     (void)carry(matrix, {BF16, Carry::encode, true, {}}, &error);
-    // Too small for BF16; above, float32 itself is at its end.
+    // Too small for BF16; at the upper end, float32 itself overflows.
     EXPECT_EQ(error.max_abs, e == 2 ? 0x1p-134 : 0);
     matrix.scales[group] = before;
   }
   for (u64 i = 3200; i < 3232; ++i) matrix.set_code(i, 0);
-  matrix.scales[100] = std::byte{0};  // Metal's zero group
+  matrix.scales[100] = std::byte{0};  // a group of zeros as written by Metal
   expect_target(target_of(matrix), F32, Carry::encode, true);
   expect_target(target_of(matrix, {}, true), BF16, Carry::encode, true);
 }
@@ -296,7 +297,7 @@ TEST(MlxRepack, BeyondF16BecomesF32WhateverTheFallback) {
       }
     }
   }
-  // Scales that are no numbers are carried as they are.
+  // NaN scales are copied unchanged.
   MlxMatrix matrix(affine_form(4, 32, 32), 1);
   matrix.set_group(0, std::numeric_limits<float>::quiet_NaN(), 1);
   EXPECT_EQ(analyse(matrix).too_large, 1u);
@@ -343,7 +344,7 @@ TEST(MlxRepack, RoundedScalesStayInTheirBlocks) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, "convert-inexact");
     expect_target(target_of(matrix, {F32, true, false}), F32, Carry::encode, true);
-    // A group whose codes are all 0 is its bias alone.
+    // If all codes of a group are 0, only its bias matters.
     for (u64 i = 9 * 64; i < 10 * 64; ++i) matrix.set_code(i, 0);
     const Target exact = target_of(matrix, {Q8_0, true, false}, true);
     expect_target(exact, bits == 5 ? Q5_1 : Q4_1, Carry::blocks, true);
@@ -358,7 +359,7 @@ TEST(MlxRepack, Fallbacks) {
   MlxMatrix matrix(affine_form(4, 64, 64, F32), 30);
   matrix.randomize_codes(random);
   for (u64 g = 0; g < matrix.groups(); ++g) matrix.set_group(g, 0.1f, -0.7f);
-  // f32 scales that f16 does not hold.
+  // f32 scales that f16 cannot hold.
   for (const auto& [fallback, limit] : {std::pair{Q8_0, 5e-3}, {F16, 3e-4}, {BF16, 3e-3}, {F32, 0.0}}) {
     const Target target = target_of(matrix, {fallback, false, false});
     expect_target(target, fallback, fallback == Q8_0 ? Carry::q8_0_best : Carry::encode, fallback == F32);
@@ -368,7 +369,7 @@ TEST(MlxRepack, Fallbacks) {
     EXPECT_LE(error.rms(), limit);
     EXPECT_EQ(choose_target(matrix.form, analyse(matrix), {fallback, true, false}, false).has_value(), fallback == F32);
   }
-  // Groups that cut blocks of 32, rows that do not fill them.
+  // Groups that do not align with blocks of 32, and rows that are not whole blocks.
   for (const u32 group : {8u, 16u, 48u}) {
     for (const u32 bits : {4u, 6u, 8u}) {
       MlxMatrix odd(affine_form(bits, group, 96), 20);
@@ -385,7 +386,7 @@ TEST(MlxRepack, Fallbacks) {
       expect_target(target_of(short_rows), F16, Carry::encode, false);
     }
   }
-  // Values beyond the F16 range, though their scales are not; then beyond Q8_0, too.
+  // Values beyond F16's range with scales within it; then beyond Q8_0's range, too.
   MlxMatrix large(affine_form(8, 64, 64, F32), 2);
   large.set_group(0, 1000, -1);
   expect_target(target_of(large, {F16, false, false}), F32, Carry::encode, true);
@@ -393,7 +394,7 @@ TEST(MlxRepack, Fallbacks) {
   expect_target(target_of(large), Q8_0, Carry::q8_0_best, false);
   large.set_group(0, 60000, -1);
   expect_target(target_of(large), F32, Carry::encode, true);
-  // 255 × 300 = 76500, but the values lie between -38000 and 38500: no reason to leave F16.
+  // 255 × 300 = 76500, but the values are between −38000 and 38500, so F16 is fine.
   large.set_group(0, 300, -38000);
   expect_target(target_of(large, {F16, false, false}), F16, Carry::encode, false);
   const auto wanted = choose_target(large.form, analyse(large), {}, true);

@@ -1,4 +1,4 @@
-// Which GGUF type carries which MLX form: the table "quantised matrices" of docs/conversion.md, row by row.
+// The GGUF type for each MLX form: the table "quantised matrices" in docs/conversion.md, row by row.
 #include "transfer/mlx_target.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(MlxTarget, FallbacksThatOverflowGrow) {
   large.largest = 70000;
   EXPECT_EQ(chosen(affine(6, 64), large), (Chosen{TensorType::Q8_0, false}));
   EXPECT_EQ(chosen(affine(6, 64), large, {.fallback = TensorType::F16}), (Chosen{TensorType::F32, true}));
-  large.largest = 1e7;  // a 127th of it is more than f16 holds
+  large.largest = 1e7;  // a 127th of it exceeds f16
   EXPECT_EQ(chosen(affine(6, 64), large), (Chosen{TensorType::F32, true}));
   EXPECT_EQ(chosen(affine(6, 16, TensorType::F16, 48), sound()), (Chosen{TensorType::F16, false})) << "48 = 1.5 blocks";
 }

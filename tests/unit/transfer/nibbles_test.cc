@@ -14,7 +14,7 @@ u32 mlx_code(const Bytes32& in, u32 element) {
   return in[element / 2] >> (element % 2 * 4) & 15u;
 }
 
-// ggml's order: in each run of `size` codes, byte k holds codes k and k + size / 2.
+// ggml's order: in each run of `size` codes, byte k has codes k and k + size / 2.
 Bytes32 regrouped(const Bytes32& in, u32 size) {
   Bytes32 out;
   for (u32 k = 0; k < 32; ++k) {

@@ -50,7 +50,7 @@ TEST(Q80Best, IntegerFormIsExactWhereTheBiasIsAMultipleOfTheScale) {
 }
 
 TEST(Q80Best, ConstantGroupsAreCarriedByTheirValue) {
-  // What MLX writes for a constant group: a tiny scale, the value as bias, all codes 0.
+  // What MLX writes for a constant group: a tiny scale, the value as bias, and all codes 0.
   for (const float value : {0.0f, 0.5f, -3.140625f, 65280.0f, 0x1p-24f}) {
     MlxMatrix matrix = matrix_of(8, 32, TensorType::F16);
     matrix.set_group(0, -1e-7f, value);
@@ -85,12 +85,12 @@ TEST(Q80Best, NeverWorseThanPlainQ80) {
 TEST(Q80Best, ValuesBelowTheSmallestScaleAndBeyondTheLargest) {
   MlxMatrix matrix = matrix_of(8, 32, TensorType::F32);
   for (u64 i = 0; i < 32; ++i) matrix.set_code(i, static_cast<u32>(i));
-  matrix.set_group(0, 1e-8f, 0);  // as much as the smallest f16 can tell apart is kept
+  matrix.set_group(0, 1e-8f, 0);  // the precision of the smallest f16 is kept
   const std::vector<float> exact = matrix.values();
   const std::vector<float> small = carry(matrix);
   for (u64 i = 0; i < 32; ++i) EXPECT_NEAR(small[i], exact[i], 0x1p-25);
   EXPECT_GT(small[31], 0);
-  // Nothing defined is promised of infinite values, but to come back.
+  // For infinite values, the function must only return.
   matrix.set_group(0, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN());
   EXPECT_EQ(carry(matrix).size(), 32u);
   matrix.set_group(0, 1e38f, -1e38f);

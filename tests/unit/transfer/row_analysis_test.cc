@@ -14,8 +14,7 @@ void append(std::vector<std::byte>& file, const void* from, std::size_t bytes) {
   file.insert(file.end(), static_cast<const std::byte*>(from), static_cast<const std::byte*>(from) + bytes);
 }
 
-// Codes across the rows, as AWQ has them: two words of eight rows for each column; zero points 8 and scales 1, but for
-// those given.
+// Codes across the rows, as in AWQ: two words of eight rows per column. Zero points are 8 and scales 1 unless given.
 class CodesAcross : public ::testing::Test {
  protected:
   static constexpr u64 rows = 16, columns = 96, group = 32, groups = columns / group;

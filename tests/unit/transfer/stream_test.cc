@@ -20,7 +20,7 @@ using test::TempDir;
 
 constexpr std::string_view header = "header";
 
-// Tensors of 7, 0, 5 and 9 rows of two bytes in chunks of two rows, with a gap of 3 bytes before the last.
+// Tensors of 7, 0, 5 and 9 rows of two bytes, in chunks of two rows, with a gap of 3 bytes before the last one.
 std::vector<StreamTensor> some_tensors() {
   std::vector<StreamTensor> tensors;
   u64 end = header.size();
@@ -36,9 +36,9 @@ std::vector<StreamTensor> some_tensors() {
   return tensors;
 }
 
-constexpr u64 file_size = 6 + 14 + 10 + 3 + 18 + 4;  // and 4 bytes behind the last tensor
+constexpr u64 file_size = 6 + 14 + 10 + 3 + 18 + 4;  // with 4 bytes after the last tensor
 
-// Row r of tensor t is "<letter of t><letter of r>".
+// Row r of tensor t is "<letter for t><letter for r>".
 Status encode(std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned, ValueSums*) {
   for (u64 i = 0; i < count; ++i) {
     out[0][2 * i] = static_cast<std::byte>('A' + tensor);
@@ -124,7 +124,7 @@ TEST(Stream, ZerosAreAHole) {
   EXPECT_EQ(seen, tensor.rows);
 }
 
-// Threads that wait for their turn must hear that a chunk before theirs will not come.
+// Threads that wait for their turn must be released if an earlier chunk fails.
 TEST(Stream, AnErrorOfOneThreadEndsAll) {
   for (const u64 bad : {u64{0}, u64{2}, u64{8}}) {
     const StreamFile file{nullptr, header, file_size};
@@ -141,7 +141,7 @@ TEST(Stream, AnErrorOfOneThreadEndsAll) {
   }
 }
 
-// A file in which the tensors lie in another order than that in which they are made.
+// The tensors' order in the file differs from the order of their creation.
 TEST(Stream, TensorsMayComeInAnyOrder) {
   std::vector<StreamTensor> tensors = some_tensors();
   std::ranges::reverse(tensors);
@@ -158,7 +158,7 @@ TEST(Stream, TensorsMayComeInAnyOrder) {
   }
 }
 
-// What gives its bytes once is asked for them in order, by the thread that needs them next.
+// A source that can be read only once is read in order, by the thread that encodes next.
 TEST(Stream, ChunksAreTakenInOrder) {
   for (const unsigned threads : {1u, 2u, 7u}) {
     const StreamFile file{nullptr, header, file_size};

@@ -15,7 +15,7 @@ namespace {
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float inf = std::numeric_limits<float>::infinity();
 
-// 3, 4 against 3, 5 in the middle of zeros: an error of 1 over a length of 5.
+// 3, 4 and 3, 5 in the middle of zeros: an error of 1 relative to a length of 5.
 TEST(ValueSums, ByHand) {
   for (const std::size_t length : {std::size_t{2}, std::size_t{8}, std::size_t{19}}) {
     std::vector<float> a(length), b(length);
@@ -77,7 +77,7 @@ TEST(ValueSums, LargeValuesDoNotOverflow) {
   EXPECT_EQ(sums_of(a, b).max_abs, 2 * static_cast<double>(3e38f));
 }
 
-// How near the sums have to be: what value_sums.h promises.
+// The accuracy that value_sums.h promises.
 constexpr double near = 0x1p-20;
 
 void expect_same(const ValueSums& got, const ValueSums& want) {
@@ -90,7 +90,7 @@ void expect_same(const ValueSums& got, const ValueSums& want) {
   EXPECT_EQ(got.unordered, want.unordered);
 }
 
-// Against sums one after another in long double, and the ways of the machine, which must agree to the last bit.
+// Compares with sequential sums in long double; all instruction sets must agree to the last bit.
 void expect_sums(std::span<const float> left, std::span<const float> right) {
   long double aa = 0, bb = 0, dd = 0, ab = 0;
   double max_abs = 0;
@@ -120,7 +120,7 @@ void expect_sums(std::span<const float> left, std::span<const float> right) {
     EXPECT_NEAR(plain.cosine(), static_cast<double>(ab / std::sqrt(aa * bb)), 4 * near);
   }
   expect_same(sums_of(left, right, 0, best_instructions()), plain);
-  ValueSums measured;  // with the widest vectors
+  ValueSums measured;  // with the widest vectors available
   measure(left, right, measured);
   for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
     const ValueSums error = error_sums_of(left, right, 0, instructions);
@@ -145,12 +145,12 @@ TEST(ValueSums, TheSameOnEveryMachineAndAsOneByOne) {
       a[i] = normal(random) * std::ldexp(1.0f, static_cast<int>(random() % 40) - 20);
       b[i] = random() % 4 == 0 ? a[i] : a[i] * (1 + normal(random) / 64);
     }
-    // From the second value on: at an address that no vector has.
+    // Start at the second value, so that vectors are unaligned.
     expect_sums(std::span(a).subspan(1), std::span(b).subspan(1));
   }
 }
 
-// Sums of floats are wrong here, or nothing: each must be noticed, wherever in a run or in what is left over it is.
+// Float sums would be inaccurate or zero here; this must be detected in every position, including after the last run.
 TEST(ValueSums, WhatFloatsCannotAddUp) {
   std::mt19937 random(11);
   std::normal_distribution<float> normal;
@@ -183,7 +183,7 @@ TEST(ValueSums, WhatFloatsCannotAddUp) {
   }
 }
 
-// One value of many by its last bit; at 1e-20 the square of the difference is too small for a float.
+// Only the last bit of one value differs; at 1e-20, the square of the difference underflows a float.
 TEST(ValueSums, OneLastBitIsNotLost) {
   for (const float value : {1.0f, 0.01f, 1e-6f, 1e-10f, 1e-20f, 1e-44f, 1e17f, 1e38f}) {
     SCOPED_TRACE(value);
@@ -202,7 +202,7 @@ TEST(ValueSums, OneLastBitIsNotLost) {
   }
 }
 
-// Rounding that goes one way all the time, and one side far longer than the other.
+// Rounding always in the same direction, and one side much longer than the other.
 TEST(ValueSums, FewDigitsAreLostInLongSums) {
   for (const float value : {0.1f, 1.0f / 3, 0.7f, 1.9999999f}) {
     for (const float factor : {1.0f, 1.0000001f, -1.0f, 3.9f, 4.1f, 1e-3f, 1e4f}) {
@@ -214,7 +214,7 @@ TEST(ValueSums, FewDigitsAreLostInLongSums) {
   }
 }
 
-// What is known bounds the search, and is what is found if there is nothing larger.
+// The known difference limits the search, and is the result if there is no larger one.
 TEST(ValueSums, AKnownDifference) {
   std::vector<float> a(64, 1.0f), b(64, 1.25f);
   b[40] = 1.5f;
@@ -232,7 +232,7 @@ TEST(ValueSums, AKnownDifference) {
   EXPECT_EQ(sums_of(a, b, 7).max_abs, 7);
 }
 
-// Differences that are one float when they are rounded: 2^-24 apart from each other, at both ends of an interval.
+// Differences that round to the same float: 2^-24 apart, at both ends of an interval.
 TEST(ValueSums, TheLargestOfDifferencesThatRoundAlike) {
   std::vector<float> a(32, 0.0f), b(32, 1.0f);
   a[3] = -0x1p-26f;  // 1 + 2^-26
@@ -242,7 +242,7 @@ TEST(ValueSums, TheLargestOfDifferencesThatRoundAlike) {
   EXPECT_EQ(sums_of(a, b, 1 + 0x1p-26).max_abs, 1 + 0x1p-25);
 }
 
-// For the smallest floats, too.
+// Also for the smallest floats.
 TEST(ValueSums, LargestDifferenceIsExact) {
   std::mt19937 random(8);
   for (int round = 0; round < 2000; ++round) {
@@ -260,7 +260,7 @@ TEST(ValueSums, LargestDifferenceIsExact) {
   }
 }
 
-// Kept for the sums of several runs; what is lost on one side alone is infinite, on both no difference.
+// Accumulates over several arrays; NaN on one side only is infinite, on both sides it is no difference.
 TEST(Measure, AddsUpWhatIsLost) {
   ValueSums error;
   measure(std::vector<float>{3, 4, nan}, std::vector<float>{3, 5, nan}, error);

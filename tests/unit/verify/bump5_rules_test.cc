@@ -1,4 +1,4 @@
-// verify of BUMPWGT4 and BUMPWGT5: the weights alone, with their companions, against their source.
+// verify for BUMPWGT4 and BUMPWGT5: the weights alone, with side files, and against their source.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ class Bump5Rules : public testing::Test {
     folder_.write("weights.bump", bytes);
     return verify(against);
   }
-  // The companion with the first `from` replaced.
+  // Replaces the first `from` in a side file and verifies.
   VerifyReport with(const std::string& file, const std::string& text, std::string_view from, std::string_view to) {
     std::string changed = text;
     const std::size_t at = changed.find(from);
@@ -100,7 +100,7 @@ class Bump5Rules : public testing::Test {
     return all;
   }
 
-  // A new checksum over a changed payload: what is then still found is found by rules.
+  // Updates the checksum of a changed payload, so that only rules can detect the change.
   std::string resealed(std::string bytes) const {
     Hasher hasher(HashAlgorithm::sha256);
     hasher.update(std::as_bytes(std::span(bytes).subspan(152, files_.payload_end - 152)));
@@ -148,7 +148,7 @@ TEST_F(Bump5Rules, EveryFlippedByteOfTheMapIsFound) {
   for (std::size_t i = files_.map.find("token_emb"); i < files_.map.size(); i += test::sampling_step) {
     std::string changed = files_.map;
     changed[i] = static_cast<char>(changed[i] ^ 1);
-    if (i + 1 == files_.map.size()) continue;  // the last line feed is not needed
+    if (i + 1 == files_.map.size()) continue;  // the last line feed is optional
     folder_.write("weights_manifest.map", changed);
     EXPECT_GT(verify().errors, 0u) << "byte " << i;
     if (testing::Test::HasFailure()) return;
@@ -177,7 +177,7 @@ TEST_F(Bump5Rules, Version4) {
                 "{\n\"num_layers\": 1,\n" + files_.manifest.substr(files_.manifest.find("  \"entries\"")));
   report = verify();
   EXPECT_EQ(report.errors, 0u) << text(report);
-  EXPECT_EQ(report.warnings, 2u) << text(report);  // no config, no quant_summary: NaN
+  EXPECT_EQ(report.warnings, 2u) << text(report);  // no config, and no quant_summary: NaN
   EXPECT_TRUE(has(report, "bump-quant-summary"));
   bytes[8] = 5;
   EXPECT_TRUE(has(with_weights(bytes), "bump-version"));
@@ -199,7 +199,7 @@ TEST_F(Bump5Rules, Manifests) {
   EXPECT_TRUE(has(with_manifest("\"file_offset\": ", "\"file_offset\": 1"), "bump-manifest", "entry token_emb"));
   EXPECT_TRUE(has(with_manifest("\"size\"", "\"length\""), "bump-manifest", "manifest entries"));
   EXPECT_TRUE(has(with_manifest("\"entries\"", "\"parts\""), "bump-manifest", "manifest entries"));
-  EXPECT_TRUE(has(with_manifest("\"version\": 5", "\"version\": 6"), "bump-manifest"));  // the hash
+  EXPECT_TRUE(has(with_manifest("\"version\": 5", "\"version\": 6"), "bump-manifest"));  // the hash does not match
   EXPECT_TRUE(has(with_manifest("{", "["), "json-syntax"));
   folder_.write("weights_manifest.json", "[]");
   EXPECT_TRUE(has(verify(), "bump-manifest"));
@@ -304,7 +304,7 @@ TEST_F(Bump5Rules, LayoutsThatOnlyTheManifestKnows) {
   one.replace(one.find("layer.0.wq"), 10, "layer.0.ssm_a");
   folder_.write("weights_manifest.json", one);
   folder_.write("weights_manifest.map", rename(files_.map));
-  const std::string odd = with_number<u32>(44, 999);  // a head_dim that fits nothing
+  const std::string odd = with_number<u32>(44, 999);  // a head_dim that matches nothing
   const VerifyReport report = with_weights(odd);
   EXPECT_TRUE(has(report, "bump-layout")) << text(report);
   EXPECT_FALSE(has(report, "bump-size")) << text(report);
@@ -347,7 +347,7 @@ TEST_F(Bump5Rules, AgainstAnotherSource) {
   EXPECT_GT(verify(true).errors, 0u);
 }
 
-// All that the entry has is right.
+// The entry itself is valid.
 TEST_F(Bump5Rules, AnEntryThatTheSourceMakesLonger) {
   Bump5Traits with_tokens = traits();
   with_tokens.vocabulary = test::tiny_tokens("gpt2");
@@ -360,7 +360,7 @@ TEST_F(Bump5Rules, AnEntryThatTheSourceMakesLonger) {
 }
 
 TEST_F(Bump5Rules, TypesThatTheSourceHasItself) {
-  // Upstream's converter carries Q4_0 as it is: the same bytes, though no kernel computes with them.
+  // Upstream's converter copies Q4_0: the same bytes, although no kernel computes with them.
   LlamaShape shape = small("llama");
   shape.weight_type = shape.down_type = test::ggml_q4_0;
   Bump5Traits own = traits();

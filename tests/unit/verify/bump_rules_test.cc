@@ -1,4 +1,4 @@
-// verify of BUMPWGT3: alone, with gguf2bump's manifest, against its source.
+// verify for BUMPWGT3: alone, with gguf2bump's manifest, and against its source.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST_F(BumpRules, ConfigsThatSayNothing) {
 }
 
 TEST_F(BumpRules, EveryFlippedByteIsFound) {
-  // All of the header and the table; of the payload, which is under one checksum, a sample.
+  // All of the header and the table, and a sample of the payload, which has a single checksum.
   const std::size_t last = bytes_.size() - 1;
   for (std::size_t i = 0; i <= last; i = i < 0x100 ? i + 1 : i == last ? last + 1 : std::min(i + 61, last)) {
     const VerifyReport report = verify(flipped(i, i % 2 == 0 ? '\x01' : '\x80'));
@@ -164,7 +164,7 @@ std::string_view name_of_header_byte(std::size_t offset) {
 
 TEST_F(BumpRules, HeaderFieldsAreNamed) {
   const bool had_config = std::filesystem::remove(folder_.file("config.json"));
-  EXPECT_TRUE(had_config);  // the names come from the manifest and from the source alone
+  EXPECT_TRUE(had_config);  // the names come only from the manifest and the source
   for (std::size_t i = 0; i < 0x84; ++i) {
     for (const char mask : {'\x01', '\x40'}) {
       for (const With with : {With::manifest, With::source}) {
@@ -190,7 +190,7 @@ TEST_F(BumpRules, EntriesAreNamed) {
       EXPECT_TRUE(has(by_manifest, "bump-checksum"));
       const VerifyReport by_source = verify(broken, With::source);
       EXPECT_TRUE(has(by_source, "parity-differs", name)) << name << '\n' << text(by_source);
-      EXPECT_EQ(by_source.errors, 2u) << text(by_source);  // the checksum, and the entry
+      EXPECT_EQ(by_source.errors, 2u) << text(by_source);  // the checksum and the entry
     }
   }
 }
@@ -243,7 +243,7 @@ TEST_F(BumpRules, ConfigMustAgree) {
 }
 
 TEST_F(BumpRules, ConfigMustAgreeWithTheSource) {
-  // Without the intermediate size any number of kv heads fits the file's size; the source knows better.
+  // Without the intermediate size, any number of kv heads matches the file's size; the source is more specific.
   folder_.write("config.json", R"({"num_attention_heads": 2, "num_key_value_heads": 2})");
   EXPECT_TRUE(has(verify(bytes_, With::source), "parity-field", "num_key_value_heads"));
   folder_.write("config.json", R"({"num_attention_heads": 2, "num_key_value_heads": 1, "max_position_embeddings": 7})");
@@ -261,7 +261,7 @@ TEST_F(BumpRules, ContextAndPaddingAreFoundInTheFile) {
   const VerifyReport report = verify(bytes_, With::source);
   EXPECT_EQ(report.errors, 0u) << text(report);
   EXPECT_TRUE(has(report, "parity-context"));
-  // Wrong numbers in the header, named although nothing but the size tells.
+  // Wrong numbers in the header are named, although only the size reveals them.
   EXPECT_TRUE(has(verify(flipped(0x1C), With::source), "parity-field", "context_len"));
   EXPECT_TRUE(has(verify(flipped(0x30, '\x20'), With::source), "parity-field", "aligned_head"));
   EXPECT_TRUE(has(verify(flipped(0x37, '\x20'), With::source), "parity-field", "aligned_head"));

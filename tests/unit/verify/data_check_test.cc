@@ -17,7 +17,7 @@
 namespace modelutils {
 namespace {
 
-// A catalog of one file whose tensors stand one after another.
+// A catalog of one file with consecutive tensors.
 class Builder {
  public:
   Builder& tensor(std::string name, TensorType type, std::string data) {
@@ -76,7 +76,7 @@ TEST(DataCheck, NamesTheTensorTheElementItsOffsetAndTheNumber) {
 }
 
 TEST(DataCheck, TheFirstOfManyPiecesIsTheOneThatIsNamed) {
-  // 1 MiB and a bit: several pieces on two threads, the last one short.
+  // Slightly more than 1 MiB: several pieces on two threads, the last one short.
   const std::size_t count = (1 << 18) + 3;
   const Catalog catalog =
       Builder().tensor("a", TensorType::F32, values<float>(count, {{count - 1, nan_value}, {70000, infinity}})).build();
@@ -142,7 +142,7 @@ TEST(DataCheck, BlocksOfABigEndianFileAreAWarning) {
   EXPECT_EQ(log.findings()[0].message, "2 tensors in big-endian blocks: the values were not checked");
 }
 
-// A matrix of four groups of 32 in 4 bits, all codes 15 but those of group 3, which are 0.
+// A matrix of four 4-bit groups of 32; all codes are 15, except in group 3, where they are 0.
 class Packed {
  public:
   Packed(mlx::Params params, TensorType type, std::string scales, std::string biases = {}) {
@@ -169,7 +169,7 @@ constexpr mlx::Params mxfp4{mlx::Mode::mxfp4, 4, 32};
 TEST(DataCheck, FiniteScalesWhoseValuesOverflowAreFound) {
   const std::string ones = values<float>(4, {});
   EXPECT_TRUE(Packed(affine, TensorType::F32, ones, ones).check().empty());
-  // 2^124 × 15 is below 2^128, 2^125 × 15 is not; group 3 has codes of 0 only.
+  // 2^124 × 15 is below 2^128, 2^125 × 15 is not; group 3 has only codes of 0.
   EXPECT_TRUE(Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p124f}, {3, 0x1p127f}}), ones).check().empty());
   const Findings scale =
       Packed(affine, TensorType::F32, values<float>(4, {{1, 0x1p125f}, {2, -0x1p127f}}), ones).check();
@@ -212,7 +212,7 @@ TEST(DataCheck, WhatIsNotFiniteItselfIsNoOverflow) {
   EXPECT_EQ(bias[0].code, "data-nan");
 }
 
-// A file that ends before it said it would.
+// A file that ends before its stated size.
 class ShrunkFile : public MemoryFile {
  public:
   using MemoryFile::MemoryFile;
@@ -238,7 +238,7 @@ TEST(DataCheck, ProgressReachesTheTotal) {
   EXPECT_EQ(progress.done(), 800000u);
 }
 
-// Says when somebody has read from it.
+// Signals when it is read.
 class ReportingFile : public MemoryFile {
  public:
   using MemoryFile::MemoryFile;

@@ -1,4 +1,5 @@
-// Entries of manifests come out of their blocks as they went in, whatever they have and however long their texts are.
+// Manifest entries are returned from their blocks unchanged, whatever fields they have and however long their texts
+// are.
 #include "verify/manifest/entries.h"
 
 #include <gtest/gtest.h>
@@ -52,14 +53,14 @@ TEST(ManifestEntries, DigestsAreShownInLowerCase) {
   EXPECT_EQ(entry.hex(), "00ab9f");
 }
 
-// A file is read in pieces, and lines lie across their ends.
+// The file is read in pieces, so lines span their boundaries.
 TEST(ManifestEntries, AFileOfManyLinesIsReadAsItsTextIs) {
   std::string text = "\xEF\xBB\xBF# a comment\r\n";
   for (int i = 0; i < 5000; ++i) {
     text += std::string(64, "0123456789abcdef"[i % 16]) + "  " +
             std::string(static_cast<std::size_t>(i % 90) + 1, 'n') + std::to_string(i) + (i % 3 == 0 ? "\r\n" : "\n");
   }
-  text += std::string(64, 'A') + " *" + std::string(200'000, 'x');  // the last line ends with the file
+  text += std::string(64, 'A') + " *" + std::string(200'000, 'x');  // the last line has no line feed
   const test::TempDir folder;
   const std::string path = folder.write("sums", text);
   const auto loaded = load_manifest(path);

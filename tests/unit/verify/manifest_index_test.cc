@@ -1,4 +1,4 @@
-// The lines of a manifest that are about a file, against a look at every line as the header of ManifestIndex says it.
+// Finds the lines of a manifest about a file; compared with a linear search by the rules in ManifestIndex's header.
 #include "verify/manifest/index.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ Found found(const ManifestIndex& index, std::string_view name) {
   return lines;
 }
 
-// Every place of every line is tried.
+// Tries every position in every line.
 Found expected(const ManifestEntries& entries, std::string_view name) {
   Found lines;
   for (std::size_t i = 0; i < entries.size() && !name.empty(); ++i) {
@@ -70,7 +70,7 @@ TEST(ManifestIndex, FindsWhatALookAtEveryLineFinds) {
     const ManifestIndex index(entries);
     for (int i = 0; i < 60; ++i) {
       std::string name = text("ab/:");
-      // What the header excepts.
+      // Excluded by the header.
       const std::size_t begin = name.find_first_not_of('/');
       if (begin == name.npos || name[begin] == ':') name.insert(std::min(begin, name.size()), "a");
       ASSERT_EQ(found(index, name), expected(entries, name)) << "'" << name << "' in round " << round;
@@ -94,8 +94,8 @@ TEST(ManifestIndex, FindsWhatALookAtEveryLineFinds) {
   EXPECT_GT(matches, 1000u);
 }
 
-// Each look-up costs what it finds: 40,000 of them among as many lines of one base name would be 1.6 thousand million
-// lines, and minutes, where each line is looked at.
+// Each look-up must cost only its results: 40,000 look-ups among as many lines with the same base name would take
+// minutes if each examined every line.
 TEST(ManifestIndex, FilesOfOneNameInManyFoldersAreFoundEach) {
   ManifestEntries entries;
   const auto name = [](std::size_t i) { return "folder" + std::to_string(i) + "/model.gguf"; };

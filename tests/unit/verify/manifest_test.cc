@@ -1,4 +1,4 @@
-// Manifests: written, read back, compared; those of other tools; broken ones.
+// Manifests: written, read back and compared; other tools' manifests; invalid ones.
 #include "verify/manifest/manifest.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct File {
   std::vector<Item> tensors;
 };
 
-// Every file: the head "HEAD", then its tensors.
+// Every file consists of the header "HEAD" and its tensors.
 Catalog catalog_of(const std::vector<File>& files) {
   Catalog catalog;
   for (const File& file : files) {
@@ -58,7 +58,7 @@ std::string manifest_of(const Catalog& catalog, HashAlgorithm algorithm = HashAl
   return text;
 }
 
-// Codes and places of what differs, "" if nothing does; notes in brackets.
+// Returns codes and places of the differences, "" if there are none; notes in brackets.
 std::string compare_all(std::string_view manifest, const std::vector<Catalog>& models) {
   auto loaded = parse_manifest(manifest, "manifest");
   if (!loaded) return loaded.error().code + " " + loaded.error().where;
@@ -77,7 +77,7 @@ std::string compare(std::string_view manifest, const std::vector<File>& files) {
   return compare_all(manifest, {catalog_of(files)});
 }
 
-// 80,000 lines about 8,000 files. Also where the names are alike up to a colon, which may end a name.
+// 80,000 lines about 8,000 files; also if names are equal up to a colon, which may end a name.
 TEST(Manifest, ManyLinesAboutManyFiles) {
   for (const std::string beginning : {"m-", "m:"}) {
     std::vector<File> files;
@@ -97,7 +97,7 @@ TEST(Manifest, ManyLinesAboutManyFiles) {
   }
 }
 
-// The same for many models with a file each: every one of them asks the whole manifest.
+// The same for many models with one file each, each of which searches the whole manifest.
 TEST(Manifest, ManyLinesAboutManyModels) {
   std::vector<Catalog> models;
   std::string manifest;
@@ -111,7 +111,7 @@ TEST(Manifest, ManyLinesAboutManyModels) {
   EXPECT_EQ(compare_all(manifest, models), "");
 }
 
-// A manifest that says the same a thousand times does not have everything hashed a thousand times.
+// A manifest that repeats an entry a thousand times does not cause a thousand hashes.
 TEST(Manifest, WhatIsAskedForAgainIsReadOnce) {
   const Catalog catalog = catalog_of(one_file);
   std::string manifest;
@@ -128,7 +128,7 @@ TEST(Manifest, WhatIsAskedForAgainIsReadOnce) {
   EXPECT_EQ(log[0].where, "tensor 'a'");
 }
 
-// Where a name of one file is the end of another's, the whole name counts; a name may hold colons and spaces.
+// If a file's name is a suffix of another's, the longer name counts; names may contain colons and spaces.
 TEST(Manifest, WhichFileALineOfTextIsAbout) {
   const std::vector<File> files = {
       {"m.gguf", {{"t", "1"}}}, {"a m.gguf", {{"t", "2"}}}, {"c:d.gguf", {{"t", "3"}}}, {"sub/m.gguf", {{"t", "4"}}}};
@@ -206,7 +206,7 @@ TEST(Manifest, AModelInSeveralFiles) {
   EXPECT_EQ(compare(text, two), "");
   EXPECT_EQ(compare(text, {{"1", {{"a", "A"}}}}), "manifest-missing-file file '2'");
   EXPECT_EQ(compare(manifest_of(catalog_of({two[0]})), two), "manifest-new-file file '2'");
-  // The same name in two files is two tensors.
+  // Tensors of the same name in two files are different tensors.
   const std::vector<File> same = {{"1", {{"a", "A"}}}, {"2", {{"a", "B"}}}};
   EXPECT_EQ(compare(manifest_of(catalog_of(same)), same), "");
 }

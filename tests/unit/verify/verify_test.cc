@@ -1,4 +1,4 @@
-// verify as a whole: detection, reports, manifests over several paths.
+// verify as a whole: detection, reports, manifests for several paths.
 #include "verify/verify.h"
 
 #include <gtest/gtest.h>
@@ -78,7 +78,7 @@ TEST(Verify, ADirectoryThatCannotBeListedSaysSo) {
   const std::string path = folder.file("m");
   ASSERT_EQ(::mkdir(path.c_str(), 0), 0);
   ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
-  const bool is_root = ::geteuid() == 0;  // who may list everything
+  const bool is_root = ::geteuid() == 0;  // root can list every folder
   if (is_root) {
     ASSERT_EQ(::seteuid(65534), 0);
   }

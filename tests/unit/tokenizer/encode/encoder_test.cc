@@ -1,5 +1,5 @@
-// Texts to tokens with small vocabularies; what llama.cpp makes of them was found by running it (tests/llama/encoding
-// compares many more).
+// Tokenises texts with small vocabularies. Expected values come from llama.cpp (tests/llama/encoding compares many
+// more).
 #include "tokenizer/encode/encoder.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::string error_of(const EncodeKeys& keys, std::string_view text, const Encode
 
 constexpr i32 normal = 1, unknown = 2, control = 3, user_defined = 4, byte = 6;
 
-// <unk> <s> </s>, "<0x00>" … as 3 to 258, then ▁ a b ab ▁ab.
+// <unk> <s> </s>; "<0x00>" … have ids 3 to 258; then ▁ a b ab ▁ab.
 EncodeKeys sentencepiece_keys() {
   EncodeKeys keys;
   keys.model = "llama";
@@ -53,7 +53,7 @@ EncodeKeys sentencepiece_keys() {
   return keys;
 }
 
-// The 256 byte symbols, then "he" "ll" "hell", <|end|>.
+// The 256 byte symbols, then "he" "ll" "hell" and <|end|>.
 EncodeKeys byte_keys() {
   EncodeKeys keys;
   keys.model = "gpt2";

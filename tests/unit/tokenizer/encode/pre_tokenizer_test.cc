@@ -1,5 +1,4 @@
-// How pre-tokenizers cut texts. The expected pieces are those that llama.cpp's regexes and its hand-written splits
-// give.
+// How pre-tokenizers split texts. Expected values: the results of llama.cpp's regexes and its hand-written splitters.
 #include "tokenizer/encode/pre_tokenizer.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +59,7 @@ TEST(PreTokenizer, KimiTakesHanApart) {
 
 TEST(PreTokenizer, DigitsFromTheRight) {
   EXPECT_EQ(pre_pieces("superbpe", "a1234567"), (Pieces{"a", "1", "234", "567"}));
-  // What stands before a run of numbers goes with its first group.
+  // Text before a run of digits is joined with its first group.
   EXPECT_EQ(pre_pieces("afmoe", "1234567"), (Pieces{"1", "234", "567"}));
   EXPECT_EQ(pre_pieces("tiny_aya", "ab1234"), (Pieces{"ab", "1", "234"}));
 }

@@ -1,4 +1,4 @@
-// The regexes of pre-tokenizers. Expected: what std::regex gives.
+// Regular expressions of pre-tokenizers. Expected values: the results of std::regex.
 #include "tokenizer/encode/regex.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(EncodeRegex, RepetitionsAreGreedyAndGiveBack) {
 }
 
 TEST(EncodeRegex, WhatFailedOnceIsTriedAgainBehindAMatch) {
-  // The loop of the first alternative fails at the end; that must not be held against a later beginning.
+  // The first alternative's loop fails at the end; that must not exclude a later start.
   EXPECT_EQ(regex_cut("(?:ab)+c|a|b", "ababababc"), (Lengths{9}));
   EXPECT_EQ(regex_cut("(?:ab)+c|a|b", "ababxabc"), (Lengths{1, 1, 1, 1, 1, 3}));
 }
@@ -59,7 +59,7 @@ TEST(EncodeRegex, WhatMatchesTheEmptyTextIsRefused) {
 }
 
 TEST(EncodeRegex, NestedRepetitionsOfAHostileTextEnd) {
-  // 2^10,000 ways for an engine that forgets what it tried.
+  // 2^10,000 possibilities for an engine without memoisation.
   const std::string text(20000, 'a');
   EXPECT_EQ(regex_cut("(?:a|a)+b|a", text).size(), text.size());
 }

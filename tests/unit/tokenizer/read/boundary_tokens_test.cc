@@ -1,5 +1,5 @@
-// What is put around a text, and where Hugging Face's tokenizers and llama.cpp differ in it. The rules are those of
-// transformers' classes (update_post_processor before version 5) and of llama.cpp's loader.
+// Tokens added around a text, and how Hugging Face's tokenizers and llama.cpp differ. The rules are from transformers'
+// classes (update_post_processor before version 5) and llama.cpp's loader.
 #include "tokenizer/read/boundary_tokens.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,4 @@
-// Byte-level BPE from tokenizer.json, and from vocab.json with merges.txt.
+// Byte-level BPE in tokenizer.json, and in vocab.json with merges.txt.
 #include "tokenizer_fixture.h"
 
 namespace modelutils {
@@ -41,7 +41,7 @@ TEST_F(ByteBpe, MergesAsPairsAreTheSame) {
   json.merges_as_pairs = true;
   EXPECT_EQ(read(json, 258).merges, strings);
   EXPECT_EQ(strings[0], "\u0120 a");
-  // A real space inside a part is written as its byte symbol.
+  // A space inside a part is written as its byte symbol.
   json.merge("x y", "z").word("x y");
   EXPECT_EQ(read(json, 260).merges.back(), "x\u0120y z");
 }
@@ -84,7 +84,7 @@ TEST_F(ByteBpe, IdsBeyondTheEmbedding) {
   TokenizerJson json = TokenizerJson::byte_level();
   json.word("far");
   EXPECT_EQ(error(json, 256).code, "hf-tok-id-range");
-  // An added token is dropped, also where model.vocab has it as well.
+  // An added token is dropped even if model.vocab contains it, too.
   json.added = {{256, "far", true}, {300, "farther", false}, {2000000000, "x", false}};
   const tokenizer::Tokenizer tokenizer = read(json, 256);
   ASSERT_NE(find_code(tokenizer.findings, "hf-tok-id-range"), nullptr);
@@ -99,7 +99,7 @@ TEST_F(ByteBpe, RowsMustBeSane) {
 
 TEST_F(ByteBpe, DuplicatesAndEmptyTexts) {
   TokenizerJson json = TokenizerJson::byte_level();
-  // 256 is empty; 257 clashes with the padding of 260; 258 is the same text as the user-defined 259.
+  // 256 is empty; 257 collides with the padding token 260; 258 has the same text as the user-defined 259.
   json.word("").word("[PAD260]").word("x y");
   json.added = {{259, "x\u2581y", false}};
   const tokenizer::Tokenizer tokenizer = read(json, 261);

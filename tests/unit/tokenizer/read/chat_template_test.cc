@@ -54,7 +54,7 @@ TEST_F(ChatTemplate, TheJinjaFileWinsAndDifferencesAreWarnedOf) {
   EXPECT_NE(find_code(findings, "hf-tok-template-differs"), nullptr);
 }
 
-// A template that is there must not pass for one that is not.
+// An existing but unreadable template must not be treated as missing.
 TEST_F(ChatTemplate, UnreadableIsNotAbsent) {
   dir.write("additional_chat_templates/rag.jinja/x", "a directory in its place");
   EXPECT_EQ(error(), "io-directory");

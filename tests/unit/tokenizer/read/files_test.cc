@@ -1,4 +1,4 @@
-// Which tokenizer a directory holds, what is refused, and verify's look at it.
+// Which tokenizer a directory contains, refusals, and verify's checks.
 #include "tokenizer/read/files.h"
 
 #include <filesystem>
@@ -78,7 +78,7 @@ TEST_F(TokenizerFiles, BrokenFiles) {
   }
 }
 
-// A link to itself is there, but cannot be opened, not even by root.
+// A link to itself exists, but cannot be opened even by root.
 TEST_F(TokenizerFiles, UnreadableIsNotAbsent) {
   dir.write("tokenizer.json", TokenizerJson::byte_level().text());
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",

@@ -1,5 +1,5 @@
-// Vocabularies with one token a line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl. What is expected was
-// compared with what llama.cpp makes of such files.
+// Vocabularies with one token per line: RWKV's world vocabulary and PLaMo's tokenizer.jsonl. Expected values were
+// compared with llama.cpp's.
 #include <gtest/gtest.h>
 
 #include "tokenizer/read/python_literal.h"

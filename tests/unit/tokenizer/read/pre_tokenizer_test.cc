@@ -16,7 +16,7 @@ using test::byte_level_json;
 using test::sequence_json;
 using test::split_json;
 
-// The regexes as published files spell them.
+// The regexes as spelled in published files.
 const std::string cl100k =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 const std::string qwen2 =
@@ -58,11 +58,11 @@ TEST(PreTokenizer, FlattensNestedSequencesInOrder) {
   const std::string inner = sequence_json({digits, sequence_json({split_json("x")})});
   EXPECT_EQ(tokenizer::signature_text(signature_of(sequence_json({split_json("a"), inner, byte_level_json(false)}))),
             "S(a) D1 S(x) B-");
-  // As deep as the JSON parser allows: no recursion of ours.
+  // As deep as the JSON parser allows; our code must not recurse.
   std::string deep = digits;
   for (int i = 0; i < 300; ++i) deep = sequence_json({deep});
   EXPECT_EQ(tokenizer::signature_text(signature_of(deep)), "D1");
-  // A hostile number of components is cut.
+  // A hostile number of components is truncated.
   EXPECT_LE(signature_of(sequence_json(std::vector<std::string>(5000, digits))).size(), 256U);
 }
 
@@ -144,7 +144,7 @@ TEST(PreTokenizer, EqualSplitsAreEqual) {
       pre_of(split_then_bytes(
           R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\p{N}\p{L}\n\r]?(\p{L})+|[\p{Number}]| ?[^\p{L}\s\p{N}]+[\n\r]*|\s*[\r\n]|\s+(?!\S)|\s)")),
       "qwen2");
-  // What is not equal: digits without end, contractions in small letters only.
+  // These are not equal: digits without a limit, contractions only in lower case.
   std::string changed = qwen2;
   changed.replace(changed.find("\\p{N}|"), 5, "\\p{N}+");
   EXPECT_EQ(pre_of(split_then_bytes(changed)), "hf-tok-pre-unknown");
@@ -199,7 +199,7 @@ TEST(PreTokenizer, UnknownSaysWhatAndWhatIsNear) {
   const auto none = tokenizer::recognise_pre({}, {});
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("(none)"), std::string::npos);
-  // A hostile regex does not make a hostile message.
+  // A hostile regex must not make the message huge.
   const auto huge = tokenizer::recognise_pre({"S(" + std::string(1 << 20, 'x') + ")"}, {});
   ASSERT_FALSE(huge);
   EXPECT_LT(huge.error().message.size(), 8000U);

@@ -1,4 +1,4 @@
-// Real vocabularies, published as GGUF files: the tokenizer files that they came from are rebuilt, read, and compared.
+// Real vocabularies from published GGUF files: rebuilds the tokenizer files they came from, reads them, and compares.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -20,7 +20,7 @@ using tokenizer::TokenType;
 
 const std::string space_mark = "\u2581";
 
-// The tokenizer of a GGUF file.
+// The tokenizer in a GGUF file.
 struct Original {
   std::vector<std::string> tokens, merges;
   std::vector<i32> types;
@@ -54,7 +54,7 @@ bool is_padding(const Original& original, std::size_t id) {
   return original.tokens[id] == "[PAD" + std::to_string(id) + "]";
 }
 
-// The type that the rules give today, where older files say otherwise: padding is unused, what looks special is
+// The type by current rules, which some older files contradict: padding is unused, and texts that look special are
 // control.
 i32 type_by_rule(const Original& original, std::size_t id) {
   if (is_padding(original, id)) return number(TokenType::unused);
@@ -130,7 +130,7 @@ TEST_F(RealVocabularies, DeepSeekCoder) {
 
 using Ids = std::map<std::string, u32, std::less<>>;
 
-// The merges that Hugging Face's converter derives from SentencePiece's scores.
+// The merges that Hugging Face's converter derives from SentencePiece scores.
 void add_merges_from_scores(const Original& original, const Ids& ids, TokenizerJson& json) {
   struct Entry {
     std::string left, right;
@@ -183,7 +183,7 @@ TokenizerJson rebuild_spm(const Original& original) {
   return json;
 }
 
-// llama.cpp's SPM tokenizer: join the adjacent pair whose result has the highest score, the leftmost of equals.
+// llama.cpp's SPM tokenizer: joins the adjacent pair with the highest score of the result, leftmost first.
 std::vector<std::string> tokenize(std::string text, const Ids& ids, const std::vector<float>& scores) {
   std::string marked = space_mark;
   for (const char c : text) marked += c == ' ' ? space_mark : std::string(1, c);
@@ -232,7 +232,7 @@ void check_spm(test::TokenizerJson json, const Original& original, const tokeniz
   EXPECT_EQ(tokenizer.pre, "default");
   EXPECT_EQ(tokenizer.add_space_prefix, true);
   expect_same_merging(original, tokenizer.scores);
-  // Higher stays higher, over the whole vocabulary of what merges can give.
+  // The order of scores is preserved for all results of merges.
   std::set<std::string> results;
   for (const auto& [left, right] : json.merges) results.insert(left + right);
   std::vector<std::size_t> order;

@@ -64,7 +64,7 @@ TEST(SentencePiece, OrderAndUnknownFieldsDoNotMatter) {
                                 .bytes(2, trainer)
                                 .fixed32(100, 1)
                                 .bytes(1, piece)
-                                .varint(1, 3)  // a field of the right number and the wrong wire type is unknown
+                                .varint(1, 3)  // a known field number with the wrong wire type is unknown
                                 .bytes(3, ProtoBuilder().varint(3, 0).varint(5, 0).text())
                                 .text();
   const auto model = tokenizer::parse_sentencepiece(bytes);

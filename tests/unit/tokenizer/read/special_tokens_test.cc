@@ -1,4 +1,4 @@
-// Special ids, add_* flags, added tokens and their precedence.
+// Special token ids, add_* flags, added tokens, and their precedence.
 #include "tokenizer_fixture.h"
 
 #include "tokenizer/read/added_tokens.h"
@@ -87,7 +87,7 @@ TEST_F(SpecialTokens, EndOfTurn) {
   EXPECT_FALSE(read(json(), 262).special.eot);
 }
 
-// The ids and texts of GLM-4.5's generation_config.json, and of Apertus'.
+// Ids and texts from the generation_config.json of GLM-4.5 and Apertus.
 TEST_F(SpecialTokens, OtherEndsOfGeneration) {
   dir.write("tokenizer_config.json", R"({"eos_token":"<|endoftext|>"})");
   TokenizerJson glm = json();
@@ -106,13 +106,13 @@ TEST_F(SpecialTokens, OtherEndsOfGeneration) {
   };
   expect(ends(R"({"eos_token_id":[256,258,257]})"), 258, 257);
   expect(ends(R"({"eos_token_id":[256,260,259]})"), 260, 259);
-  expect(ends(R"({"eos_token_id":[256,259,260]})"), 260, 259);  // a tool's end is not a turn's
+  expect(ends(R"({"eos_token_id":[256,259,260]})"), 260, 259);  // the end of a tool call is not an end of turn
   expect(ends(R"({"eos_token_id":[260,258,260]})"), 260, 258);
   expect(ends(R"({"eos_token_id":256})", R"({"eos_token_id":[256,258]})"), 258, {});
   expect(ends("{}", R"({"text_config":{"eos_token_id":[256,260,257]}})"), 260, 257);
   expect(ends(R"({"eos_token_id":[258]})", R"({"eos_token_id":[260]})"), 258, 260);
   expect(ends(R"({"eos_token_id":260})"), 260, {});
-  expect(ends(R"({"eos_token_id":65})"), {}, {});  // an ordinary token: a mistake rather than an end
+  expect(ends(R"({"eos_token_id":65})"), {}, {});  // an ordinary token is a mistake, not an end
   expect(ends(R"({"eos_token_id":256})", R"({"eos_token_id":258})"), {}, {});
   expect(ends(R"({"eos_token_id":[256,99999999,-1,"x",null,18446744073709551616]})"), {}, {});
   EXPECT_EQ(find_code(ends(R"({"eos_token_id":[256,258,257]})").findings, "hf-tok-end-ids"), nullptr);

@@ -1,4 +1,4 @@
-// SentencePiece-like tokenizers from tokenizer.json and tokenizer.model.
+// SentencePiece-like tokenizers in tokenizer.json and tokenizer.model.
 #include "tokenizer_fixture.h"
 
 namespace modelutils {
@@ -71,8 +71,8 @@ TEST_F(Spm, ScoresAreTheOrderOfTheMerges) {
   EXPECT_EQ(test::codes(tokenizer.findings), "hf-tok-around ") << "which puts a bos before texts";
 }
 
-// Yi-1.5: every piece that SentencePiece calls user-defined is an added token, the runs of U+2581 among them. Hugging
-// Face's tokenizers look for those in the text as typed, where they do not occur; the vocabulary's merges make them.
+// Yi-1.5: every user-defined SentencePiece piece is an added token, including runs of U+2581. Hugging Face's tokenizers
+// search for those in the raw text, where they do not occur; the vocabulary's merges produce them.
 TEST_F(Spm, AddedTokensForRunsOfSpacesAreLeftToMerging) {
   TokenizerJson json = small();
   json.merge("\u2581", "\u2581");
@@ -86,7 +86,7 @@ TEST_F(Spm, AddedTokensForRunsOfSpacesAreLeftToMerging) {
   ASSERT_NE(find_code(tokenizer.findings, "hf-tok-space-mark"), nullptr);
   EXPECT_EQ(find_code(tokenizer.findings, "hf-tok-space-mark")->severity, Severity::note);
 
-  json.added.back().normalized = true;  // looked for in the normalised text, where runs of spaces are runs of U+2581
+  json.added.back().normalized = true;  // searched for in the normalised text, where runs of spaces are runs of U+2581
   const tokenizer::Tokenizer normalised = read(json, 267);
   EXPECT_EQ(normalised.tokens[266], "  ");
   EXPECT_EQ(normalised.types[266], number(TokenType::user_defined));
@@ -114,7 +114,7 @@ TEST_F(Spm, AllByteTokensMakeItSpmWithoutByteFallback) {
 
 TEST_F(Spm, TrainedBpeIsWarnedOf) {
   TokenizerJson json = small();
-  json.merges.pop_back();  // ▁ + ab is possible, and not listed
+  json.merges.pop_back();  // ▁ + ab is possible, but not listed
   const tokenizer::Tokenizer tokenizer = read(json, 266);
   const Finding* finding = find_code(tokenizer.findings, "hf-tok-trained-bpe");
   ASSERT_NE(finding, nullptr);
@@ -190,7 +190,7 @@ TEST_F(Spm, TokenizerModelGivesTheScoresBesideTokenizerJson) {
   EXPECT_EQ(both.scores[265], -265.0F);
   EXPECT_EQ(both.types[0], number(TokenType::control)) << "the added tokens of tokenizer.json are laid over it";
   EXPECT_EQ(test::codes(both.findings), "hf-tok-around ");
-  // Other texts, a piece too many, a piece too few: tokenizer.json is what the model was trained with.
+  // Other texts, one piece too many or too few: tokenizer.json takes precedence.
   const std::vector<SpmPiece> good = pieces();
   std::vector<SpmPiece> other = good;
   other[260].text = "q";

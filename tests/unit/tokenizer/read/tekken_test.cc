@@ -11,7 +11,7 @@ using test::find_code;
 
 class Tekken : public test::TokenizerFolder {
  protected:
-  // Four special tokens, then a b " " ab; "aba" is more than the model uses.
+  // Four special tokens, then a, b, " ", ab; "aba" is beyond the model's vocabulary size.
   void write() {
     std::string entries;
     for (std::size_t rank = 0; rank < bytes.size(); ++rank) {
@@ -26,7 +26,7 @@ class Tekken : public test::TokenizerFolder {
     for (const char c : text) out += c == '\\' ? "\\\\" : std::string(1, c);
     return out;
   }
-  // The code and the place of what reading it ends with.
+  // Returns the code and place of the error.
   std::string refused(u64 rows = 9) {
     write();
     const Error failed = error(rows);
@@ -39,7 +39,7 @@ class Tekken : public test::TokenizerFolder {
   std::string special =
       R"(,"special_tokens":[{"rank":1,"token_str":"<s>","is_control":true},)"
       R"({"rank":0,"token_str":"<unk>","is_control":true},{"rank":3,"token_str":"[x]","is_control":false}])";
-  // Mistral's, as published.
+  // Mistral's published pattern.
   std::string pattern = R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
                         R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
                         R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";

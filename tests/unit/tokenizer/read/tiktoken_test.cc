@@ -1,4 +1,4 @@
-// tiktoken's vocabularies: tokens and the merges that their ranks imply.
+// tiktoken vocabularies: tokens, and the merges implied by their ranks.
 #include "tokenizer/read/tiktoken.h"
 
 #include "tokenizer_fixture.h"
@@ -12,7 +12,7 @@ using tokenizer::TokenType;
 
 class Tiktoken : public test::TokenizerFolder {};
 
-// a b c " " ab abc bc: by rank. "abc" is ab + c, since "ab" has a lower rank than "bc".
+// By rank: a, b, c, " ", ab, abc, bc. "abc" is ab + c, because "ab" has a lower rank than "bc".
 constexpr std::string_view seven = "YQ== 0\nYg== 1\nYw== 2\nIA== 3\nYWI= 4\nYWJj 5\nYmM= 6\n";
 
 TEST_F(Tiktoken, RanksAreIdsAndMakeMerges) {

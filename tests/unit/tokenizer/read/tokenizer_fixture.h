@@ -1,4 +1,4 @@
-// What the tokenizer tests share: reading a directory made for one test, and looking for findings.
+// Shared by the tokenizer tests: reads a directory made for a test, and looks for findings.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline std::string codes(std::span<const Finding> findings) {
   return text;
 }
 
-/// A directory with tokenizer files; read() must succeed, error() must fail.
+/// A directory with tokenizer files. read() must succeed, error() must fail.
 class TokenizerFolder : public testing::Test {
  protected:
   tokenizer::Tokenizer read(u64 rows) {

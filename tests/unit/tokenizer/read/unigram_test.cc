@@ -1,5 +1,5 @@
-// Unigram tokenizers. What is expected was compared with what llama.cpp, SentencePiece and Hugging Face's tokenizers
-// make of texts (tests/llama/tokenizers).
+// Unigram tokenizers. Expected values were compared with llama.cpp, SentencePiece and Hugging Face's tokenizers
+// (tests/llama/tokenizers).
 #include <gtest/gtest.h>
 
 #include "base/escape.h"
@@ -40,14 +40,14 @@ constexpr const char* metaspace = R"({"type":"Metaspace","replacement":"▁","pr
 
 class Unigram : public test::TokenizerFolder {
  protected:
-  // Ids: 0 <unk>, 1 <s>, 2 </s>, 3 <0x41>, 4 ▁, 5 a, 6 ▁a; 7 is added.
+  // Ids: 0 <unk>, 1 <s>, 2 </s>, 3 <0x41>, 4 ▁, 5 a, 6 ▁a; 7 is an added token.
   void write(const std::vector<std::string>& normalizers, const std::string& pre_tokenizer) {
     dir.write("tokenizer.json", R"({"added_tokens":[{"id":1,"content":"<s>","special":true},)"
                                 R"({"id":2,"content":"</s>","special":true},{"id":7,"content":"<x>"}],"normalizer":)" +
                                     test::sequence_json(normalizers, "normalizers") + R"(,"pre_tokenizer":)" +
                                     pre_tokenizer + R"(,"model":{"type":"Unigram",)" + model + "}}");
   }
-  // The finding about spaces; empty if there is none.
+  // Returns the finding about spaces; empty if there is none.
   std::string spaces(const std::vector<std::string>& normalizers, const std::string& pre_tokenizer, bool prefix,
                      bool merged) {
     write(normalizers, pre_tokenizer);
@@ -198,7 +198,7 @@ TEST_F(UnigramModel, IsReadAsSentencePieceMeansIt) {
   dir.write("tokenizer_config.json", R"({"tokenizer_class":"T5Tokenizer"})");
   EXPECT_EQ(read(8).add_bos, false);
   EXPECT_EQ(read(8).add_eos, true);
-  // A tokenizer.model is looked at first.
+  // tokenizer.model takes precedence.
   dir.write("tokenizer.model", file(trainer, test::ProtoBuilder().varint(3, 0).varint(4, 0).text()));
   const tokenizer::Tokenizer plain = read(8);
   EXPECT_EQ(plain.source, "tokenizer.model");

@@ -1,4 +1,4 @@
-// Tokenizer keys of small GGUF files, and the files that must come of them.
+// Tokenizer keys of small GGUF files, and the expected files.
 #include "tokenizer/write/files_from_keys.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ std::string file(const RebuiltTokenizer& tokenizer, std::string_view name) {
   return text;
 }
 
-// a b ab <|end|>, the last being a control token.
+// a, b, ab, <|end|>; the last is a control token.
 GgufBuilder byte_bpe() {
   return GgufBuilder()
       .key_string("general.architecture", "llama")
@@ -75,7 +75,7 @@ TEST(TokenizerFromKeys, ByteLevelBpe) {
   EXPECT_EQ(file(*rebuilt, "special_tokens_map.json"), "{\n  \"eos_token\": \"<|end|>\"\n}\n");
 }
 
-// The loader adds a bos for this pre-tokenizer, and takes whole words as they are.
+// For this pre-tokenizer, the loader adds a BOS and takes whole words as they are.
 TEST(TokenizerFromKeys, APreTokenizerImpliesMore) {
   const auto rebuilt = rebuild(GgufBuilder()
                                    .key_string("general.architecture", "llama")
@@ -99,7 +99,7 @@ TEST(TokenizerFromKeys, APreTokenizerImpliesMore) {
       << text;
 }
 
-// Which vocabularies were made for NFC no key says; of Qwen's tokens of this form six are not special.
+// No key tells which vocabularies were made for NFC; six of Qwen's tokens of this form are not special.
 TEST(TokenizerFromKeys, QwensVocabulariesInAnyModel) {
   const auto of = [](const char* architecture, const char* pre) {
     const auto rebuilt = rebuild(GgufBuilder()
@@ -129,7 +129,7 @@ TEST(TokenizerFromKeys, QwensVocabulariesInAnyModel) {
   EXPECT_NE(of("gptneox", "gpt-2").find(nfc), std::string::npos);
 }
 
-// Every name of the table leads back to itself, or to one that is the same split.
+// Every name in the table is recognised again, or as an equivalent split.
 TEST(TokenizerFromKeys, EveryPreTokenizerIsRecognisedAgain) {
   test::TempDir folder;
   std::size_t names = 0;
@@ -172,7 +172,7 @@ TEST(TokenizerFromKeys, WithoutAPreTokenizerTextIsSplitAsTheRuntimeDoes) {
                                    .key_strings("tokenizer.ggml.tokens", {"a", "[PAD1]"})
                                    .key_array<i32>("tokenizer.ggml.token_type", {1, 5}));
   ASSERT_TRUE(rebuilt);
-  EXPECT_EQ(rebuilt->tokens, std::vector<std::string>{"a"});  // padding may go
+  EXPECT_EQ(rebuilt->tokens, std::vector<std::string>{"a"});  // padding may be dropped
   ASSERT_EQ(rebuilt->findings.size(), 1u);
   EXPECT_EQ(rebuilt->findings.front().code, "tok-pre-default");
   EXPECT_NE(file(*rebuilt, "tokenizer.json")
@@ -180,7 +180,7 @@ TEST(TokenizerFromKeys, WithoutAPreTokenizerTextIsSplitAsTheRuntimeDoes) {
             std::string::npos);
 }
 
-// ab by both splits; scores decide, then the longer left part.
+// ab has two splits: scores decide, then the longer left part.
 TEST(TokenizerFromKeys, SentencePieceMergesAreRebuilt) {
   const auto rebuilt = rebuild(
       GgufBuilder()
@@ -212,7 +212,7 @@ TEST(TokenizerFromKeys, SentencePieceMergesAreRebuilt) {
   EXPECT_EQ(rebuilt->special.eos, 2u);
 }
 
-// No order among NaN; the file has to be JSON.
+// NaN has no order, but the file must be valid JSON.
 TEST(TokenizerFromKeys, ScoresThatAreNoNumbersComeLast) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto rebuilt = rebuild(GgufBuilder()
@@ -279,7 +279,7 @@ TEST(TokenizerFromKeys, Unigram) {
   EXPECT_NE(text.find(R"({"type":"Prepend","prepend":"▁"})"), std::string::npos) << "merging puts one there";
   ASSERT_EQ(rebuilt->findings.size(), 1u);
   EXPECT_EQ(rebuilt->findings.front().code, "tok-charsmap-differs");
-  // The end, not the beginning, is the loader's default.
+  // The loader adds the end by default, but not the beginning.
   EXPECT_NE(text.find(R"("single":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}}])"),
             std::string::npos);
 }
