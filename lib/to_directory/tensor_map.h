@@ -51,7 +51,7 @@ struct DirectoryMap {
 Result<bool> is_tied(const Catalog& catalog);
 
 /// Maps every tensor of a GGUF. `sizes` come from its keys (HfConfig::sizes); layers past the last one, which predict
-/// further tokens, are left out. `catalog` is catalog_of(set) and `index` belongs to its first file; the rules have
+/// further tokens, are left out. `catalog` is gguf_catalog(set) and `index` belongs to its first file; the rules have
 /// checked sizes and shapes. Errors: "convert-unmapped" (tensors without a row), "convert-missing", "convert-shape"
 /// (rows that do not add up to their tensor), "convert-reverse" (the family's layout cannot be inverted).
 Result<DirectoryMap> map_to_directory(const arch::Family& family, arch::Sizes sizes, const gguf::SplitSet& set,
