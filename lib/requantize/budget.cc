@@ -22,25 +22,25 @@ namespace {
 constexpr u64 sample_rows = 16;
 constexpr u64 sample_elements = u64{1} << 16;
 
-// From the smallest to the largest. The first ones are only tried where there are weights.
+// Ordered by size. The first ones are only tried if there are importance weights.
 constexpr TensorType candidates[] = {TensorType::IQ1_S, TensorType::IQ2_XXS, TensorType::IQ2_XS, TensorType::IQ2_S,
                                      TensorType::Q2_K,  TensorType::IQ3_XXS, TensorType::Q3_K,   TensorType::IQ4_XS,
                                      TensorType::Q4_K,  TensorType::Q5_K,    TensorType::Q6_K,   TensorType::Q8_0};
 
-// A type that a tensor could have.
+// A possible type for a tensor.
 struct Option {
   TensorType type;
-  u64 bytes = 0;     // in the file, with the padding behind it
-  double error = 0;  // relative to the values, times the number of elements
+  u64 bytes = 0;     // in the file, with the following padding
+  double error = 0;  // relative squared error times the number of elements
 };
 
-// From one option of a tensor to a later one.
+// A move from one option of a tensor to a larger one.
 struct Step {
   std::size_t tensor;
   std::size_t from;
   std::size_t to;
   u64 bytes;
-  double gain;  // error that it removes for a byte
+  double gain;  // error removed per byte
 };
 
 class Chooser {
@@ -61,7 +61,7 @@ class Chooser {
     return {};
   }
 
-  // The types with the least bytes.
+  // Returns the smallest type for each tensor.
   std::vector<TensorType> smallest() const {
     std::vector<TensorType> types;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -70,8 +70,7 @@ class Chooser {
     return types;
   }
 
-  // Steps from the best to the worst; those of one tensor are in their order, since each is less of a gain than the
-  // one before it.
+  // Returns all steps, best first. The steps of one tensor stay in order because their gains decrease.
   std::vector<Step> make_steps() const {
     std::vector<Step> steps;
     for (std::size_t i = 0; i < options_.size(); ++i) {
@@ -92,7 +91,7 @@ class Chooser {
     return steps;
   }
 
-  // The best types of a file of at most `max_bytes`, where that of the smallest types takes `least`.
+  // Returns the best types for a file of at most `max_bytes`. `least` is the file's size with the smallest types.
   std::vector<TensorType> within(u64 least, u64 max_bytes) const {
     std::vector<TensorType> types = smallest();
     std::vector<std::size_t> option(types.size(), 0);
@@ -106,7 +105,7 @@ class Chooser {
     return types;
   }
 
-  // The mix whose name says what most bytes are.
+  // Returns the mix named after the type with the most bytes, Q4_K_M if no mix is.
   const quantize::Mix* mix_named_after(std::span<const TensorType> types) const {
     std::map<TensorType, u64> bytes;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -120,7 +119,7 @@ class Chooser {
   }
 
  private:
-  // The options of a tensor and what they would do to some of its rows, evenly spread.
+  // Finds the options of a tensor and measures their error on evenly spread rows.
   Status measure_tensor(std::size_t i, unsigned thread) {
     const SourceTensor& tensor = source_.tensors()[i];
     const u64 ne0 = tensor.ne[0];
@@ -174,14 +173,14 @@ class Chooser {
       found.try_emplace({bytes, type}, Option{type, bytes});
     };
     for (const TensorType type : candidates) {
-      // Without weights ggml refuses them, or their error is not worth it.
+      // Without weights ggml refuses some of these types, and the error of the others is too large.
       if (!weighted && (needs_importance(type) || type == TensorType::IQ2_S || type == TensorType::IQ3_XXS)) continue;
       if (const auto fitting = quantize::fitting_type(type, tensor.ne[0], tensor.name)) add(*fitting);
     }
-    add(tensor.type);  // copied: no error
+    add(tensor.type);  // a copy has no error
     std::vector<Option> options;
     for (const auto& [order, option] : found) options.push_back(option);
-    // Nothing takes more than the source does.
+    // Options must not be larger than the source.
     const u64 most = padded(tensor.row_size() * tensor.rows());
     std::erase_if(options, [&](const Option& option) {
       return option.bytes > most || (option.bytes == most && option.type != tensor.type);
@@ -227,7 +226,7 @@ Result<Budget> choose_within(const Source& source, const quantize::ImportanceMat
     if (!fits_smallest) return refuse("the memory of the GPU");
     MU_ASSIGN(const bool fits_all, limits.fits_memory(budget.types));
     if (!fits_all) {
-      // The largest file that fits, to a thousandth: more bytes are never less memory.
+      // Bisect to the largest file that fits, within 0.1 %. More bytes never need less memory.
       u64 low = least;
       MU_ASSIGN(u64 high, limits.size_of(budget.types));
       budget.types = smallest;

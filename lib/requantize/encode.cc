@@ -16,7 +16,7 @@ namespace modelutils::requantize {
 
 namespace {
 
-// Values of a piece: with what they become they stay in a core's cache.
+// Values processed at a time, so that they and the results stay in a core's cache.
 constexpr u64 piece_elements = u64{1} << 15;
 
 tl::unexpected<Error> refuse(const QuantizeRequest& request, const SourceTensor& tensor, std::string code,
@@ -107,7 +107,7 @@ Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 
   if (!narrow_facts(values).finite) {
     return refuse(request_, source, "quantize-not-finite", "has a value that is NaN or infinite");
   }
-  // Each expert has weights of its own.
+  // Each expert has its own weights.
   const u64 matrix_rows = source.ne.size() > 1 ? source.ne[1] : 1;
   const u64 row_out = out.size() / count;
   for (u64 row = 0; row < count;) {

@@ -32,7 +32,7 @@ double bits_of(TensorType type) {
   return 8.0 * info.block_bytes / info.block_elements;
 }
 
-// A pattern that selects this name alone.
+// Returns a pattern that matches only this name.
 std::string as_pattern(std::string_view name) {
   std::string pattern;
   for (const char c : name) {
@@ -89,7 +89,7 @@ class Planner {
     return {};
   }
 
-  // Refuses a pattern that selects no quantisable tensor: it is a mistake.
+  // Refuses a pattern that matches no quantisable tensor, since it must be a mistake.
   Status check_overrides() const {
     for (const TypeOverride& one : overrides_) {
       const bool selects = std::any_of(tensors_.begin(), tensors_.end(), [&](const MixTensor& tensor) {
@@ -105,7 +105,7 @@ class Planner {
     return {};
   }
 
-  // --like: the types of tensors of the same name; the rest by the mix that the other file names.
+  // --like: uses the types of equally named tensors; the mix is the one that the other file names.
   Status take_types_of_other() {
     MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(request_.like));
     const gguf::Index index(set.files.front().document);
@@ -145,7 +145,7 @@ class Planner {
     return lay_out();
   }
 
-  // The memory plan of the model with the header that was laid out.
+  // Checks the memory plan of the model with the header laid out so far.
   Result<bool> fits_gpu() const {
     gguf::SplitSet set;
     auto header = std::make_shared<PlannedSource>(plan_.layout.header, plan_.layout.file_size, request_.input);
@@ -199,10 +199,10 @@ class Planner {
     return input_error("io-pipe", std::move(message), {}, {}, request_.input);
   }
 
-  // A pipe gives the tensors in its own order, and a pipe takes them in that of the output.
+  // An input pipe fixes the reading order, and an output pipe the writing order.
   Status plan_reading() {
     const std::vector<std::size_t>& given = plan_.source->only_order();
-    std::vector<std::size_t> places(plan_.tensors.size());  // of tensors of the source in the plan
+    std::vector<std::size_t> places(plan_.tensors.size());  // place in the plan for each source tensor
     for (std::size_t i = 0; i < places.size(); ++i) places[plan_.tensors[i].source] = i;
     for (std::size_t i = 0; i < places.size(); ++i) plan_.reading.push_back(given.empty() ? i : places[given[i]]);
     if (!is_standard_output(request_.output)) return {};
@@ -215,7 +215,8 @@ class Planner {
                     name(behind[0]), name(behind[1])));
   }
 
-  // The embedding is never measured, and the output head only on demand: what is without weights there says nothing.
+  // Warns about quantised tensors without importance. Matrices never contain the embedding, and the output head only on
+  // request, so those are no sign of a mismatch.
   void remark_unweighted() {
     if (plan_.importance == nullptr) return;
     constexpr std::size_t most_names = 3;
@@ -256,8 +257,8 @@ class Planner {
     return quantize::mix_order(names);
   }
 
-  // Keys, order and dimensions as llama-quantize writes them: what it sets goes to the end, trailing dimensions of 1
-  // go.
+  // Keeps keys, order and dimensions like llama-quantize: keys that it sets move to the end, and trailing dimensions of
+  // 1 are dropped.
   Status lay_out() {
     std::vector<gguf::OutKey> keys;
     for (const gguf::OutKey& key : plan_.source->keys()) {
@@ -316,7 +317,7 @@ class Planner {
       StreamTensor stream;
       stream.rows = rows;
       stream.granule = tensor.granule;
-      // What a pipe gave is in memory until its chunk is encoded.
+      // Rows read from a pipe stay in memory until their chunk is encoded.
       constexpr u64 most_taken = u64{4} << 20;
       if (!plan_.source->only_order().empty()) {
         stream.chunk_rows = std::max<u64>(most_taken / std::max<u64>(tensor.row_size(), 1), 1);

@@ -21,17 +21,17 @@ struct PlannedTensor {
 
 struct QuantizePlan {
   std::unique_ptr<Source> source;
-  std::shared_ptr<const quantize::ImportanceMatrix> importance;  ///< nullptr: none
-  std::vector<PlannedTensor> tensors;                            ///< in the order of the output
-  std::vector<StreamTensor> stream;                              ///< of the same
-  std::vector<std::size_t> reading;                              ///< of the same, in the order in which they are read
+  std::shared_ptr<const quantize::ImportanceMatrix> importance;  ///< nullptr for none
+  std::vector<PlannedTensor> tensors;                            ///< in output order
+  std::vector<StreamTensor> stream;                              ///< parallel to `tensors`
+  std::vector<std::size_t> reading;                              ///< indices into `tensors`, in reading order
   gguf::OutLayout layout;
   QuantizeReport report;
 };
 
 Result<QuantizePlan> plan_quantize(const QuantizeRequest& request);
 
-/// The importance entry of a tensor that becomes `type`, or nullptr. Errors: "imatrix-size",
+/// Returns the importance entry for a tensor that becomes `type`, or nullptr if there is none. Errors: "imatrix-size",
 /// "quantize-needs-importance".
 Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix,
                                                        const SourceTensor& tensor, TensorType type,

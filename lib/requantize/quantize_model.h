@@ -1,4 +1,4 @@
-// A model -> a GGUF of another mix of types: planned from headers, then streamed, checked, renamed.
+// Converts a model to a GGUF with another mix of types. Plans from headers, then streams, checks and renames.
 #pragma once
 
 #include <functional>
@@ -18,29 +18,29 @@ struct QuantizeRequest {
   std::string output = {};  ///< "-" streams to standard output
   const quantize::Mix* mix = nullptr;
   std::vector<quantize::TypeOverride> overrides =
-      {};                            ///< of --tensor, then of the recipe: the first that selects decides
-  std::string like = {};             ///< a GGUF whose types are taken
+      {};                            ///< those of --tensor, then those of the recipe; the first match decides
+  std::string like = {};             ///< a GGUF whose types to use
   std::string importance = {};       ///< an importance matrix
-  std::optional<u64> max_size = {};  ///< bytes of the whole file
-  std::optional<u64> gpu = {};       ///< bytes of memory into which the model is to fit with `context` tokens
+  std::optional<u64> max_size = {};  ///< limit on the file size in bytes
+  std::optional<u64> gpu = {};       ///< memory in bytes that the model must fit into with `context` tokens
   std::optional<u64> context = {};
-  to_gguf::MlxToGgufOptions conversion = {};  ///< of a directory: tokenizer, name, links
+  to_gguf::MlxToGgufOptions conversion = {};  ///< for directories: tokenizer, name, links
   bool pure = false;
-  bool keep_exact = false;  ///< what is quantised already is copied where the wanted type has as many bits or more
-  bool exact = false;       ///< refuse a tensor that changes
+  bool keep_exact = false;  ///< copy quantised tensors if the wanted type has as many bits or more
+  bool exact = false;       ///< refuse tensors whose values would change
   bool correct = false;     ///< QuantizeOptions::correct
   bool force = false;
   bool dry_run = false;
   unsigned threads = default_threads();
-  /// Hands over the report before the output gets its name: an error of it is one of the run. Not in a dry run.
+  /// Receives the report before the output gets its final name. If it fails, the run fails. Not called in a dry run.
   std::function<Status(const QuantizeReport&)> deliver = {};
 };
 
-/// Quantises, or with dry_run only plans. `progress` is restarted with the bytes to be written. Nothing is left under
-/// the final name on an error.
+/// Quantises, or only plans with dry_run. Restarts `progress` with the number of bytes to write. On an error no output
+/// is left under its final name.
 ///
 /// Errors: those of open_model_source(), choose_types(), ImportanceMatrix and AtomicOutput; "quantize-…"
-/// (docs/findings.md); "glob-no-match" for an override that selects nothing that may be quantised.
+/// (docs/findings.md); "glob-no-match" for an override that matches no quantisable tensor.
 Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& progress);
 
 }  // namespace modelutils::requantize

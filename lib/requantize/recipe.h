@@ -1,5 +1,5 @@
 // Recipes: files with one setting per line. "type=MIX" sets the mix, "PATTERN=TYPE" the type of matching tensors; the
-// first match counts. Empty lines and lines that begin with # are ignored.
+// first match applies. Empty lines and lines that begin with # are ignored.
 #pragma once
 
 #include <string>
@@ -12,17 +12,17 @@
 namespace modelutils::requantize {
 
 struct Recipe {
-  const quantize::Mix* mix = nullptr;  ///< nullptr: the recipe names none
+  const quantize::Mix* mix = nullptr;  ///< nullptr if the recipe names none
   std::vector<quantize::TypeOverride> overrides;
 };
 
-/// "PATTERN=TYPE". Error (usage): `flag` and what is wrong.
+/// Parses "PATTERN=TYPE". Error (usage): names `flag` and the problem.
 Result<quantize::TypeOverride> parse_override(std::string_view flag, std::string_view text);
 
-/// The name of a mix in any case. Error (usage): the names there are.
+/// Parses the name of a mix, ignoring case. Error (usage): lists the known names.
 Result<const quantize::Mix*> parse_mix(std::string_view flag, std::string_view text);
 
-/// Reads a recipe. Errors: opening; "quantize-recipe" with the line.
+/// Reads a recipe. Errors: those of opening; "quantize-recipe" with the line.
 Result<Recipe> read_recipe(const std::string& path);
 
 }  // namespace modelutils::requantize

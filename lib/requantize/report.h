@@ -1,4 +1,4 @@
-// What was done to each tensor, and how far its values moved.
+// Reports how each tensor was converted and how much its values changed.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace modelutils::requantize {
 
-/// Between values and what they became: as they are, and with the weights of their importance.
+/// The error of converted values: unweighted, and weighted by importance.
 struct TensorError {
   ValueSums plain;
-  ValueSums weighted;  ///< aa and dd alone
+  ValueSums weighted;  ///< only aa and dd
 
   void add(const TensorError& other);
 };
@@ -23,14 +23,14 @@ struct TensorError {
 struct QuantizedTensor {
   std::string name;
   std::vector<u64> ne;
-  std::string source;  ///< form in the source
+  std::string source;  ///< its form in the source
   TensorType type = TensorType::F32;
   u64 bytes = 0;
   u64 source_bytes = 0;
-  bool copied = true;     ///< its blocks are those of the source
-  bool weighted = false;  ///< with importance
-  std::string reason;     ///< why this type, where the mix does not say
-  bool measured = false;  ///< `error` holds numbers
+  bool copied = true;     ///< the blocks are those of the source
+  bool weighted = false;  ///< quantised with importance
+  std::string reason;     ///< the reason for the type, if it is not the mix
+  bool measured = false;  ///< `error` is valid
   TensorError error = {};
 };
 
@@ -38,20 +38,20 @@ struct QuantizeReport {
   std::string input;
   std::string output;
   std::string architecture;
-  std::string mix;                       ///< name; empty where types were chosen one by one
-  std::string importance;                ///< path; empty: none
-  u64 file_bytes = 0;                    ///< of the output, header and padding included
-  std::vector<QuantizedTensor> tensors;  ///< in the order of the file
-  std::string sample;                    ///< which rows were looked at to choose types; empty: none
+  std::string mix;                       ///< name; empty if types were chosen one by one
+  std::string importance;                ///< path; empty for none
+  u64 file_bytes = 0;                    ///< output size with header and padding
+  std::vector<QuantizedTensor> tensors;  ///< in file order
+  std::string sample;                    ///< rows that were measured to choose types; empty for none
   FindingLog remarks;
   bool dry_run = false;
 
   u64 bytes() const;
   u64 source_bytes() const;
   u64 elements() const;
-  /// Lines of a recipe that gives the same types again.
+  /// Returns the lines of a recipe that reproduces the types.
   std::vector<std::string> recipe() const;
-  /// Tensors that were quantised, the worst first: indexes into `tensors`.
+  /// Returns the indices into `tensors` of those that were quantised, worst first.
   std::vector<std::size_t> worst_first() const;
 };
 

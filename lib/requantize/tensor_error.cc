@@ -9,7 +9,7 @@ namespace modelutils::requantize {
 
 namespace {
 
-// Sums in lanes of doubles: the number of lanes is the same on every machine, so that sums are, too.
+// Sums are kept in lanes of doubles. The number of lanes is fixed, so results are equal on every machine.
 constexpr std::size_t lanes = 8;
 using Floats [[gnu::vector_size(4 * lanes)]] = float;
 using Doubles [[gnu::vector_size(8 * lanes)]] = double;

@@ -1,4 +1,4 @@
-// Measuring what quantising does to values.
+// Measures the error of quantised values.
 #pragma once
 
 #include <span>
