@@ -1,5 +1,5 @@
-"""Are the tensors of the blocks behind the last layer those of the last layer? usage: copied.py HASHES CONFIG
-HASHES: the lines of verify --hash; CONFIG: the model's config.json. Silent if they are."""
+"""Checks that the tensors of the blocks after the last layer equal the last layer's. Prints nothing if they do.
+usage: copied.py HASHES CONFIG      HASHES: the output of verify --hash; CONFIG: the model's config.json"""
 import json, sys
 
 layers = json.load(open(sys.argv[2]))["num_hidden_layers"]

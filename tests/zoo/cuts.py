@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What gguf-edit cuts out of models, in llama.cpp: where no token chose the expert that is dropped, the model computes what it
-did; without a layer it computes what a directory without that layer does.
-usage: cuts.py [--sample] BIN_DIR ZOO RUNNER WORDS…      RUNNER: node run_logits.mjs. Reference models whose names end in
-                                                         _bf16; with --sample some of them."""
+"""Runs models cut by gguf-edit in llama.cpp. If no token chose a dropped expert, the logits must not change; without
+a
+layer they must be those of a directory without that layer.
+usage: cuts.py [--sample] BIN_DIR ZOO RUNNER WORDS…
+  RUNNER: node run_logits.mjs. Uses the reference models whose names end in _bf16, or some of them with --sample."""
 import glob, json, os, re, shutil, subprocess, sys, tempfile
 
 sys.dont_write_bytecode = True
@@ -13,10 +14,10 @@ words = sys.argv[1:]
 is_sample = words[0] == "--sample"
 bin_dir, zoo, *runner = words[is_sample:]
 SAMPLE = ("mixtral_bf16", "glm4_moe_bf16", "qwen3_5_bf16")
-TOLERANCE = 1e-4  # of logarithms: a sum in another order
+TOLERANCE = 1e-4  # difference of logarithms due to another order of summation
 LAYERS = {"mixtral_bf16": 1, "deepseek_v3_bf16": 2, "olmo2_bf16": 1, "glm4_moe_bf16": 1,
           "lfm2_bf16": 0, "granitemoehybrid_bf16": 0, "nemotron_bf16": 1, "hunyuan_bf16": 1}
-REFUSED = {"qwen3_5_bf16": 0}  # without --force: the kinds of layers follow from their number
+REFUSED = {"qwen3_5_bf16": 0}  # without --force: the layers' kinds depend on their position
 TOKENS = range(5, 29)
 
 
@@ -39,7 +40,7 @@ def difference(one, other):
 
 
 def without_values_of(model, expert, experts, out):
-    """A copy in which all that the expert adds is 0: its part of every ffn_down_exps."""
+    """Copies the model and zeroes the expert's part of every ffn_down_exps, so that it contributes nothing."""
     shutil.copyfile(model, out)
     tensors = json.loads(tool("gguf-dump", "--json", "--tensors", "*ffn_down_exps.*", model).stdout)["tensors"]
     with open(out, "r+b") as file:
@@ -62,7 +63,7 @@ def check_experts(case, work):
         done = tool("gguf-edit", "-q", "--force", "--keep-experts", kept, model, "-o", cut, check=False)
         words = tool("gguf-edit", "-q", "--keep-experts", kept, model, "-o", work + "/unforced.gguf", check=False)
         if words.returncode:
-            return None  # refused without --force: experts' weights are parts of a sum over all, or they are in groups
+            return None  # refused without --force: the experts' weights depend on all experts, or they are in groups
         if not without_values_of(model, expert, experts, zeroed):
             raise RuntimeError("no ffn_down_exps")
         is_chosen = False
@@ -72,7 +73,7 @@ def check_experts(case, work):
                 is_chosen = True
                 continue
             if not is_chosen:
-                continue  # a file in which nothing at all was changed would look like this: first see one that differs
+                continue  # an unchanged file would pass too, so first find a token that changes
             found = difference(before, logits(cut, [token]))
             if found > TOLERANCE:
                 raise RuntimeError(f"without expert {expert}, which token {token} does not choose, logits differ by {found:.2g}")
@@ -81,7 +82,8 @@ def check_experts(case, work):
 
 
 def without_layer(case, layer, out):
-    """The directory without one layer: tensors behind it are numbered anew, lists with an element for each layer are shorter."""
+    """Writes the directory without one layer: renumbers the layers after it and shortens lists with one element per
+    layer."""
     config = json.load(open(case + "/model/config.json"))
     for part in (config, config.get("text_config", {})):
         count = part.get("num_hidden_layers")
@@ -104,7 +106,7 @@ def without_layer(case, layer, out):
     shutil.copytree(case + "/model", out, ignore=shutil.ignore_patterns("*.safetensors*", "config.json"))
     save(tensors, out + "/model.safetensors")
     path = out + "/model.safetensors"
-    data = open(path, "rb").read().replace(b'{"format": "pt"}', b'{"format":"mlx"}', 1)  # as long
+    data = open(path, "rb").read().replace(b'{"format": "pt"}', b'{"format":"mlx"}', 1)  # same length
     open(path, "wb").write(data)
     json.dump(config, open(out + "/config.json", "w"))
 

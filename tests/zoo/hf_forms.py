@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The original Hugging Face form of a reference model: undoes, on names and shapes, what mlx-lm does when it saves one.
-usage: hf_forms.py CASE_DIR OUT_DIR      writes OUT_DIR; exit status 77 if the family's two forms are the same or the case is
-                                         quantised (Hugging Face has no such form)
-Families follow mlx-lm's sanitize(); the published checkpoints have these names."""
+"""Writes the original Hugging Face form of a reference model by undoing mlx-lm's changes to names and shapes.
+usage: hf_forms.py CASE_DIR OUT_DIR
+  Exits with status 77 if the family's two forms are the same, or the case is quantised (Hugging Face has no such form).
+The families follow mlx-lm's sanitize(); the published checkpoints have these names."""
 import json, os, re, shutil, sys
 import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 from safetensors_file import f32, load, save
 
-ALONE = ("F32", np.ones((4, 4), np.float32))  # a tensor of another part of the model, which is left out
+ALONE = ("F32", np.ones((4, 4), np.float32))  # a tensor of another part of the model, which converters leave out
 
 
 def rename(t, pattern, new):
@@ -25,7 +25,7 @@ def change(t, pattern, function):
 
 
 def unstack(t, pattern, new):
-    """`new` has '#' for the number of the expert."""
+    """Splits stacks into one matrix per expert. `new` has '#' in place of the expert number."""
     for name in [name for name in t if re.search(pattern, name)]:
         dtype, stack = t.pop(name)
         for number, matrix in enumerate(stack):
@@ -33,7 +33,8 @@ def unstack(t, pattern, new):
 
 
 def join(t, pattern, others, new, axis=0):
-    """Joins what `pattern` finds with its neighbours, in whose names the last group is replaced by each of `others`."""
+    """Joins each tensor that matches `pattern` with those whose names have one of `others` in place of the last
+    group."""
     for name in [name for name in t if re.search(pattern, name)]:
         found = re.search(pattern, name)
         names = [name] + [name[:found.start(1)] + other + name[found.end(1):] for other in others]
@@ -66,7 +67,7 @@ def experts_and_prediction(t, c):
 
 
 def latent(t, c):
-    """embed_q and unembed_out are the halves of kv_b_proj, the first transposed head by head."""
+    """Joins embed_q and unembed_out into kv_b_proj; embed_q is transposed per head."""
     heads = c["num_attention_heads"]
     for name in [name for name in t if name.endswith("embed_q.weight")]:
         dtype, keys = t.pop(name)
@@ -190,7 +191,7 @@ def llama4(t, c):
 
 
 def gpt_oss(t, c):
-    """Gate and up are interleaved and, unless they are blocks of MXFP4, all are transposed."""
+    """Interleaves gate and up, and transposes all matrices that are not MXFP4 blocks."""
     for name in [name for name in t if name.endswith("experts.gate_proj.weight")]:
         stem = name.removesuffix(".gate_proj.weight")
         for old, new in (("weight", ""), ("bias", "_bias")):
@@ -203,7 +204,7 @@ def gpt_oss(t, c):
 
 
 def hunyuan(t, c):
-    """The fused matrices of Hunyuan-Large: queries, keys and values by groups, up before gate."""
+    """Builds Hunyuan-Large's fused matrices: queries, keys and values by group, up before gate."""
     unstack(t, r"switch_mlp\.(\w+)\.weight$", r"experts.#.\1.weight")
     join(t, r"\.(up_proj)\.weight$", ["gate_proj"], "gate_and_up_proj")
     heads, groups = c["num_attention_heads"], c["num_key_value_heads"]
@@ -287,7 +288,7 @@ FORMS = {
 
 
 def main(case, out, mismarked=None):
-    """`mismarked`: "mlx" or "published", a layout that gets the metadata of the other."""
+    """`mismarked` is "mlx" or "published": writes that layout with the other layout's metadata."""
     family, _, variant = os.path.basename(os.path.normpath(case)).rpartition("_")
     if (family not in FORMS and mismarked != "mlx") or variant not in ("bf16", "f16", "f32"):
         sys.exit(77)

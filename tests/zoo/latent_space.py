@@ -42,7 +42,7 @@ def main(bin_dir, zoo):
             json.dump(config | more, open(f"{out}/config.json", "w"))
             return out
 
-        # config.json says so, or nothing: the matrices are there.
+        # The matrices are present, whether config.json states their width or not.
         for name, more in (("stated", {"moe_latent_size": WIDTH}), ("silent", {})):
             directory = made(name, tensors | matrices, **more)
             run(f"{bin_dir}/mlx2gguf", "-q", directory, "-o", f"{work}/{name}.gguf")
@@ -61,10 +61,10 @@ def main(bin_dir, zoo):
                 expect(f"{name}: {matrix} does not come back", matrix in back and np.array_equal(back[matrix][1], values))
             members = json.load(open(f"{work}/{name}_back/config.json"))
             expect(f"{name}: config.json lacks its width", members.get("moe_latent_size") == WIDTH)
-        # Nobody has them: as before.
+        # Without the matrices there is no latent space.
         run(f"{bin_dir}/mlx2gguf", "-q", made("none", tensors, moe_latent_size=None), "-o", f"{work}/none.gguf")
         expect("none: latent", "latent" not in run(f"{bin_dir}/gguf-dump", f"{work}/none.gguf"))
-        # One layer lacks one of the two.
+        # One layer lacks one of the two matrices.
         half = {name: value for name, value in (tensors | matrices).items() if "3.mixer.fc2_latent" not in name}
         said = run(f"{bin_dir}/mlx2gguf", "-q", made("half", half, moe_latent_size=WIDTH), "-o", f"{work}/half.gguf", status=3)
         expect(f"half: {said}", "ffn_latent_up" in said)

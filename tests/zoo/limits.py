@@ -5,7 +5,8 @@ bin_dir, zoo, *wanted = sys.argv[1:]
 
 
 def changed(config, members):
-    """Names are paths ("rope_parameters/rope_type") in the text model; null takes a member away."""
+    """Changes members of the text model's config. Names are paths ("rope_parameters/rope_type"); null removes a
+    member."""
     text = config.get("text_config", config)
     for path, value in members.items():
         *parents, name = path.split("/")
@@ -22,8 +23,9 @@ def changed(config, members):
 
 
 def stretch(path, factors):
-    """Tensors whose names match get other sizes, axis by axis, or (null) are taken away. Their values do not matter.
-    The metadata, which says that MLX wrote the file, stays if tensors are only taken away."""
+    """Resizes matching tensors axis by axis, or removes them (null). Their values do not matter. The metadata, which
+    mark the
+    file as MLX's, stay if tensors are only removed."""
     header = path.read_bytes()
     size, = struct.unpack("<Q", header[:8])
     tensors, at = {}, 0

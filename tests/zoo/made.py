@@ -1,7 +1,9 @@
-"""Tiny models of families that the reference data has no models of: config.json, and the names and shapes of their tensors
-as mlx-lm saves them (safetensors order). Sizes are as small as the families allow; settings are those of the published
-models as far as sizes let them. What logits mlx-lm's classes compute from the values that tests/zoo/make-reference-model
-gives them is in made/ (F32; the classes ran with numpy in MLX's place)."""
+"""Tiny models of families that have none in the reference data: config.json, and the names and shapes of their
+tensors as
+mlx-lm saves them (safetensors order). Sizes are as small as the families allow; other settings follow the published
+models. made/ has the logits that mlx-lm's classes compute from the values of tests/zoo/make-reference-model (in F32,
+with
+numpy in place of MLX)."""
 
 E, V, F, FX = 64, 512, 128, 64
 
@@ -84,7 +86,7 @@ def glm_moe_dsa():
 
 
 def glm_5_2():
-    """Layers share indexers; mlx-lm's class does not know this form yet."""
+    """Layers share indexers. mlx-lm's class does not support this form yet."""
     config, _ = glm_moe_dsa()
     config.update(indexer_types=["full", "full", "shared", "full"], max_position_embeddings=1048576, index_topk=4)
 
@@ -124,7 +126,8 @@ def step3p5():
 
 
 def nemotron_nas():
-    """An ordinary layer, a matrix for attention, no attention, nothing at all, an ordinary layer with other widths."""
+    """A plain layer, a matrix in place of attention, no attention, an empty layer, and a plain layer with other
+    widths."""
     def block(group=None, mult=None, linear=False):
         return {"attention": {"no_op": group is None and not linear, "replace_with_linear": linear, "n_heads_in_group": group},
                 "ffn": {"no_op": mult is None, "replace_with_linear": False, "ffn_mult": mult}}
@@ -211,8 +214,8 @@ def youtu_llm():
     return config, model(3, layer, head=False)
 
 
-# The token ids whose logits are kept: more than a window holds, and than the indexers of glm_5_2 choose.
+# The token ids whose logits are stored: more than fit in a window, and more than glm_5_2's indexers choose.
 TOKENS = [5, 283, 466, 121, 235, 165, 153, 13, 360, 85, 110, 240]
-TEXT_IDS = [414, 367]  # of "the time"
+TEXT_IDS = [414, 367]  # the ids of "the time"
 CASES = {f.__name__ + "_bf16": f
          for f in (deepseek_v32, glm_moe_dsa, glm_5_2, step3p5, nemotron_nas, laguna, solar_open, youtu_llm)}

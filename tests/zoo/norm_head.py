@@ -8,7 +8,7 @@ CASES = ("bailing_moe_bf16", "bailing_moe_v2_bf16")
 
 
 def bf16(values):
-    """To the nearest, ties to even."""
+    """Rounds to BF16, to nearest with ties to even."""
     bits = values.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
 

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Is a directory what another one was before it became a GGUF and came back?
-usage: round_trip.py BEFORE AFTER      prints what differs; exit status 1 if anything does
-Names have to be the same, too: below language_model as well, unless the text part has become a model of its own.
-What cannot come back, by kind: modules of 6 and 8 bits (other codes, values within 2 %), quantised routers and whatever
-else GGUF wants as F32 (plain, same values), mxfp8 (plain, same values), copies of a tied embedding, the settings of
+"""Compares a directory with itself after conversion to GGUF and back. Prints differences and then exits with status
+1.
+usage: round_trip.py BEFORE AFTER
+Names must be equal, including those below language_model, unless the text part became a model of its own. Some kinds
+of
+data cannot come back: 6-bit and 8-bit modules (other codes, values within 2 %), quantised routers and other tensors
+that
+GGUFs have as F32 (plain, equal values), mxfp8 (plain, equal values), copies of a tied embedding, and settings of
 config.json that no GGUF key holds."""
 import json, os, re, struct, sys
 import numpy as np
 
 
-# Other parts of the model, and what no loader needs.
+# Other parts of the model, and tensors that no loader needs.
 LEFT_OUT = re.compile(r"visual|vision|multi_modal|mtp\.|inv_freq|masked_bias|(?<!_)attn\.bias$")
 
 
@@ -48,13 +51,13 @@ def params_of(config, module):
     return mode, own.get("bits", bits), own.get("group_size", group)
 
 
-# Routers, halves of kv_b_proj, matrices whose columns change places, and what else mlx2gguf writes as F32.
+# Routers, halves of kv_b_proj, matrices with reordered columns, and other tensors that mlx2gguf writes as F32.
 PLAIN_IN_GGUF = re.compile(r"(gate|router|router\.layer|gate\.wg|embed_q|unembed_out|kv_b_proj|out_proj|o_proj|bcdt_proj|dt_proj)$|altup_")
 FP4 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6, -0., -.5, -1, -1.5, -2, -3, -4, -6], np.float32)
 
 
 def values(tensors, config, module):
-    """A module's weight in float32."""
+    """Returns a module's weight as float32."""
     weight = tensors[module + ".weight"]
     if module + ".scales" not in tensors:
         return floats(weight)
@@ -124,9 +127,9 @@ def main(before, after):
         if a[1] != b[1]:
             wrong.append(f"{name} has shape {b[1]}, had {a[1]}")
         elif name.endswith("A_log") and np.allclose(floats(a), floats(b), rtol=2e-7, atol=1e-7):
-            continue  # a logarithm and back: the last bit
+            continue  # taking a logarithm again may change the last bit
         elif name == "model.final_layernorm.weight" and "lm_head_multiplier" in new_config:
-            continue  # the multiplier is in the norm now
+            continue  # the norm now includes the multiplier
         elif not np.array_equal(floats(a), floats(b), equal_nan=True):
             distance = np.abs(floats(a) - floats(b)).max()
             wrong.append(f"{name} has other values, up to {distance:.2g} away")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Architectures that llama.cpp runs and no directory is converted to: a tiny GGUF of each is made by asking llama.cpp itself,
-whose loader names the next key or tensor that it misses and the shape that it wants. Then the sizes of cache and states in its log
-must be those of gguf-dump --fit, verify must know every tensor, and --layers every role.
+"""Tests architectures that llama.cpp runs but no directory converts to. Builds a tiny GGUF of each by asking
+llama.cpp, whose
+loader names the next missing key or tensor and its shape. Then gguf-dump --fit must give the cache and state sizes in
+llama.cpp's log, verify must know every tensor, and --layers every role.
 usage: run_only.py BIN_DIR CLIENT [ARCHITECTURE…]       CLIENT: the folder of tests/llama/install-client"""
 import json, os, re, shutil, subprocess, sys, tempfile
 
@@ -12,11 +13,11 @@ from tiny_gguf import gguf
 
 bin_dir, client, *wanted = sys.argv[1:]
 LAYERS = 4
-# What decides about caches and states, where a loader does without it or a guess would not do.
+# Keys that decide about caches and states, but that loaders do not require or for which a guess is wrong.
 LISTED = [True, False, True, False]
 EXPERTS = {"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 64}
 TYPES = {"tokenizer.ggml.token_type_count": 2}
-# Latent attention: one head of keys, as wide as the latent part and the one that is turned.
+# Latent attention: one KV head, as wide as the latent part and the rotated part.
 LATENT = {"attention.head_count_kv": 1, "attention.kv_lora_rank": 64, "attention.key_length": 96, "attention.value_length": 64,
           "attention.key_length_mla": 96, "attention.value_length_mla": 64, "rope.dimension_count": 32}
 RWKV = {"wkv.head_size": 64, "attention.head_count": 0, "attention.head_count_kv": 0}
@@ -47,16 +48,17 @@ KEYS = {
     "qwen4exp": EXPERTS | SECTIONS, "qwen3tts": SECTIONS,
     "graniteswitch": {"adapters.token_ids_activate": [3, 4], "adapters.token_ids_substitute": [5, 6], "adapters.count": 2},
 }
-# What the loader takes in one of several forms, so that it cannot name what it misses: {name of a layer's tensor: ne}.
+# Tensors that the loader accepts in several forms, so it cannot name the missing one: {name of a layer's tensor: ne}.
 TENSORS = {
     "jina-bert-v2": {"ffn_up.weight": [256, 512]},
     "rwkv6": {"time_mix_lerp_fused.weight": [256, 1, 1, 5]}, "rwkv6qwen2": {"time_mix_lerp_fused.weight": [256, 1, 1, 5]},
 }
 
 
-# Not models by themselves, or not to be run by text alone: llama.cpp refuses these, or aborts when it makes a context.
+# Not models by themselves, or not runnable with text only: llama.cpp refuses them or aborts when it creates a
+# context.
 NOT_RUN = {"gptj", "clip", "gemma4-assistant", "dflash", "eagle3", "wavtokenizer-dec"}
-# llama.cpp loads these tiny shapes, and ends when it makes a context of them: their tensors are judged, sizes are not.
+# llama.cpp loads these tiny shapes but aborts when it creates a context. Checks their tensors, but no sizes.
 NO_CONTEXT = {"chameleon", "plm", "t5", "t5encoder", "arwkv7", "smallthinker", "dots3note", "hy_v4", "pockettts"}
 
 
@@ -69,10 +71,10 @@ def architectures():
 
 
 class Loader:
-    """llama.cpp in a process of its own, which may crash."""
+    """llama.cpp in a separate process, which may crash."""
 
     def __init__(self):
-        shutil.copy(os.path.join(here, "load_files.mjs"), client)  # modules are looked up from where the script lies
+        shutil.copy(os.path.join(here, "load_files.mjs"), client)  # modules are resolved relative to the script
         self.start()
 
     def start(self):
@@ -127,7 +129,7 @@ def guess(name):
 
 
 def make(architecture, loader, path):
-    """Asks until the file loads; the last words of the loader where it never does."""
+    """Extends the file until it loads. Returns the loader's last message if it never does."""
     keys, said = base_keys(architecture), ""
     tensors = {f"blk.{layer}.{name}": ne for name, ne in TENSORS.get(architecture, {}).items() for layer in range(LAYERS)}
     for _ in range(600):

@@ -6,7 +6,7 @@ CASE, TABLE, ROWS = "gemma3n_4bit", "embed_tokens_per_layer", 300
 
 
 def cut(path):
-    """The first ROWS rows of the table, of its scales and of its biases."""
+    """Keeps the first ROWS rows of the table, its scales and its biases."""
     data = path.read_bytes()
     size, = struct.unpack("<Q", data[:8])
     tensors, parts, at = {}, [], 0
@@ -28,7 +28,7 @@ def cut(path):
 
 
 def table_of(model, work):
-    """Rows of the converted table."""
+    """Returns the rows of the converted table."""
     gguf = work / "out.gguf"
     subprocess.run([bin_dir + "/mlx2gguf", "-q", "--force", str(model), "-o", str(gguf)], check=True)
     subprocess.run([bin_dir + "/verify", "-q", "--data", "--against", str(model), str(gguf)], check=True)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A reference model in the form in which it is published, with a block that predicts further tokens: the tensors of its last
-layer again, and what joins them to the model.
-usage: with_block.py CASE_DIR OUT_DIR       exit status 77 if the family's blocks are none of a layer's form"""
+"""Writes a reference model in its published form, plus a block that predicts further tokens: a copy of the last
+layer's
+tensors, and the tensors that connect it to the model.
+usage: with_block.py CASE_DIR OUT_DIR       exit status 77 if the family's blocks do not have a layer's form"""
 import json, os, shutil, sys
 import numpy as np
 
@@ -10,7 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from hf_forms import FORMS
 from safetensors_file import load, save
 
-# Names of what joins a block to the model, where they are not DeepSeek's; blocks of a model.
+# Names of the connecting tensors if they are not DeepSeek's; number of blocks per model.
 JOINTS = {"bailing_moe_v2": {"shared_head.norm": "final_layernorm"},
           "step3p5": {"shared_head.norm": "transformer.shared_head.norm", "shared_head.head": "transformer.shared_head.output"}}
 BLOCKS = {"step3p5": 2}
@@ -45,12 +46,12 @@ def main(case, out):
     FORMS[family](tensors, config)
     layers = config["num_hidden_layers"]
     for name in [name for name in tensors if name.startswith(f"model.layers.{layers}.")]:
-        del tensors[name]  # those of hf_forms.py are to be left out, whatever they are
+        del tensors[name]  # those that hf_forms.py adds, which converters leave out
     config["num_nextn_predict_layers"] = BLOCKS.get(family, 1)
     for number in range(config["num_nextn_predict_layers"]):
         add_block(tensors, config, family, number)
         for lists in ("layer_types", "partial_rotary_factors", "rope_theta"):
-            if family == "step3p5":  # its lists go on for the blocks
+            if family == "step3p5":  # its lists include the blocks
                 config[lists] = config[lists][:layers + number] + config[lists][layers - 1:layers]
     shutil.copytree(case + "/model", out, ignore=shutil.ignore_patterns("*.safetensors*", "config.json"))
     save(tensors, out + "/model.safetensors")

@@ -4,10 +4,10 @@ import json, os, pathlib, shutil, struct, subprocess, sys, tempfile
 bin_dir, zoo = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2])
 environment = dict(os.environ, PATH=bin_dir + ":" + os.environ["PATH"])
 listing = str(pathlib.Path(__file__).parent / "listing")
-# How a text model's tensors are called: as mlx-lm saves them, as they are published, and since transformers v5.
+# Prefixes of a text model's tensors: as mlx-lm saves them, and as published since transformers v5.
 as_saved = {"model.": "language_model.model.", "lm_head.": "language_model.lm_head."}
 since_v5 = {"model.": "model.language_model."}
-# (class, model_type, reference model, names, what the text_config loses, vision tensors)
+# (class, model_type, reference model, names, members removed from text_config, vision tensors)
 wrappers = [
     ("Mistral3ForConditionalGeneration", "mistral3", "mistral_4bit", as_saved, [],
      ["vision_tower.patch_conv.weight", "multi_modal_projector.patch_merger.merging_layer.weight"]),
