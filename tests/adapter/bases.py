@@ -1,5 +1,6 @@
-"""Adapters on bases with factors next to their weights (".scale": FP8, NVFP4, stacks of experts, Gemma 4's own), and DoRA on
-kv_b_proj, of which one tensor has the rows as columns. Expected are the sums computed here with numpy.
+"""Tests adapters on bases with factors beside their weights (".scale": FP8, NVFP4, stacks of experts, Gemma 4's own),
+and DoRA
+on kv_b_proj, one of whose tensors has the rows as columns. The expected sums are computed here with numpy.
 usage: bases.py BIN_DIR CORPUS"""
 import json
 import os
@@ -17,7 +18,7 @@ from safetensors_file import load, save
 
 tools, corpus = sys.argv[1:]
 random = np.random.default_rng(11)
-PEFT = dict(peft_type="LORA", r=2, lora_alpha=4)  # the product counts twice
+PEFT = dict(peft_type="LORA", r=2, lora_alpha=4)  # scale 2: the product counts twice
 
 
 def run(tool, *arguments):
@@ -71,7 +72,8 @@ def f32(path, *more):
 
 
 def check_merged(title, base, folder, products):
-    """What the file means is the sum; what no pair changes, and every factor, stays to the bit."""
+    """Checks that the file holds the sums, and that tensors without a pair and all factors are unchanged to the
+    bit."""
     before, after = f32(base), f32(base, "--lora", folder)
     assert before.keys() == after.keys(), title
     for name in before:
@@ -82,7 +84,7 @@ def check_merged(title, base, folder, products):
 
 
 def check_dense(work, form, crashes):
-    """One factor for each matrix."""
+    """One factor per matrix."""
     source, path = os.path.join(corpus, "hf_quantized", form), lambda name: os.path.join(work, name)
     made("mlx2gguf", source, "-q", "-o", path("base.gguf"))
     made("mlx2gguf", source, "--compat", "-q", "-o", path("plain.gguf"))
@@ -94,7 +96,7 @@ def check_dense(work, form, crashes):
         factors, product = pair(f"model.layers.0.{module}", *shapes[f"blk.0.{row}.weight"])
         adapter(path(row), factors)
         all_factors |= factors
-        if row == "attn_q": continue  # rows in another order: its product is not compared here
+        if row == "attn_q": continue  # its rows are reordered, so its product is not compared here
         products[f"blk.0.{row}"] = product
     adapter(path("one"), {name: a for name, a in all_factors.items() if "q_proj" not in name})
     check_merged(form, path("base.gguf"), path("one"), products)
@@ -115,7 +117,7 @@ def check_dense(work, form, crashes):
 
 
 def check_experts(work):
-    """One factor for each expert: FP8 of a mixture, one scale each; llama.cpp applies pairs on such stacks as they are meant."""
+    """One factor per expert: an FP8 mixture with one scale each. llama.cpp applies pairs on such stacks correctly."""
     path = lambda name: os.path.join(work, name)
     shutil.copytree(os.path.join(corpus, "hf_quantized", "fp8_block_moe"), path("moe"))
     file, = (name for name in os.listdir(path("moe")) if name.endswith(".safetensors"))
@@ -134,7 +136,7 @@ def check_experts(work):
     scales = values["blk.0.ffn_down_exps.scale"]
     assert scales.size == experts and len(set(scales)) > 1
     products, factors = np.zeros((experts, outputs, inputs)), {}
-    for expert in range(1, experts):  # the first has none
+    for expert in range(1, experts):  # the first expert has no pair
         more, products[expert] = pair(f"model.layers.0.mlp.experts.{expert}.down_proj", inputs, outputs)
         factors |= more
     adapter(path("lora"), factors)
@@ -145,7 +147,7 @@ def check_experts(work):
 
 
 def check_own_scale(work):
-    """Gemma 4's ffn_down_exps.scale is no part of the weights."""
+    """Gemma 4's ffn_down_exps.scale is not part of the weights."""
     path = lambda name: os.path.join(work, name)
     made("mlx2gguf", os.path.join(corpus, "zoo", "gemma4_moe_bf16", "model"), "-q", "-o", path("gemma.gguf"))
     before = f32(path("gemma.gguf"))
@@ -161,7 +163,7 @@ def check_own_scale(work):
 
 
 def check_dora(work, case):
-    """The lengths are of the rows of kv_b_proj: columns of attn_k_b, rows of attn_v_b."""
+    """The magnitudes belong to rows of kv_b_proj, which are columns of attn_k_b and rows of attn_v_b."""
     source, path = os.path.join(corpus, "zoo", case, "model"), lambda name: os.path.join(work, name)
     made("mlx2gguf", source, "--fallback", "f32", "-q", "-o", path("base.gguf"))
     before = f32(path("base.gguf"))

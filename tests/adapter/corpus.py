@@ -1,6 +1,8 @@
-"""Adapters of the reference data: what mlx2gguf makes of each, against the tensors that expected.json lists; merging, against
-the products computed here with numpy; refusals, by what they must say. With a client that runs llama.cpp: the logits of base
-and adapter, and of the merged files, against expected.npy.
+"""Tests the reference adapters: compares mlx2gguf's output with the tensors in expected.json and merged files with
+products
+computed here with numpy, and checks the messages of refusals. With a client that runs llama.cpp, also compares the
+logits
+of base and adapter, and of merged files, with expected.npy.
 usage: corpus.py BIN_DIR CORPUS/lora [COMMAND that prints logits…]"""
 import json
 import os
@@ -17,7 +19,7 @@ sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../sup
 import gguf_values
 
 tools, corpus, client = sys.argv[1], sys.argv[2], sys.argv[3:]
-MERGED = 2e-4  # largest difference of a merged value from the product in float64, of tensors whose values are near 1
+MERGED = 2e-4  # largest difference of a merged value from the float64 product, for values near 1
 
 
 def run(tool, *arguments):
@@ -36,7 +38,8 @@ def tensors(path):
 
 
 def with_products(base, decoded, adapters):
-    """The tensors of `base` with the pairs of GGUF adapters added to them, and the names of those. `decoded`: all in F32."""
+    """Returns the tensors of `base` plus the pairs of GGUF adapters, and the changed names. `decoded` is all of them
+    in F32."""
     sums, changed = dict(base), set()
     for path, scale in adapters:
         keys, pairs = tensors(path)
@@ -105,20 +108,21 @@ def stored(directory):
 
 
 def check_return(case, source, base, path):
-    """Back in the form that it had an adapter is what it was, and its GGUF is the same byte for byte."""
+    """Checks that an adapter converted back to its form is unchanged, and that its GGUF is then the same byte for
+    byte."""
     form = "mlx" if case["form"] == "mlx" else "peft"
     made("gguf2mlx", path("adapter0.gguf"), "--base", base, "--adapter", form, "-q", "-o", path("back"))
     made("mlx2gguf", path("back"), "--base", base, "-q", "-o", path("there.gguf"))
     if open(path("adapter0.gguf"), "rb").read() != open(path("there.gguf"), "rb").read():
         raise AssertionError("there and back gives another GGUF")
-    # Scales of single modules have been put into B, and experts that were one parameter are modules now.
+    # Scales of single modules are now in B, and experts that were one parameter are separate modules.
     if case["case"] in ("qwen3_rslora_patterns", "qwen3moe_target_parameters"): return
     if stored(source) != stored(path("back")):
         raise AssertionError("there and back gives other factors")
 
 
 def check_quantised_base(lora, converted, path):
-    """Onto Q8_0: the sums are quantised again, everything else stays as it is; the report has the error."""
+    """Merging onto Q8_0 quantises the sums again and leaves other tensors unchanged; the report states the error."""
     made("gguf-quantize", path("base.gguf"), "--type", "q8_0", "-q", "-o", path("q8.gguf"))
     done = made("gguf-quantize", path("q8.gguf"), *lora, "-q", "--report", "json", "-o", path("merged-q8.gguf"))
     report = {tensor["name"]: tensor for tensor in json.loads(done.stdout)["tensors"]}
@@ -144,7 +148,7 @@ def check(case, directory, work):
     made("mlx2gguf", base, "--fallback", "f32", "-q", "-o", path("base.gguf"))
     lora = [argument for folder, scale in wanted for argument in ("--lora", f"{folder}={scale}")]
 
-    # llama.cpp rounds what it multiplies with 16-bit and quantised weights, so logits are compared in float32.
+    # llama.cpp rounds the inputs of 16-bit and quantised weights, so logits are compared in float32.
     made("gguf-quantize", path("base.gguf"), "--type", "f32", "-q", "-o", path("base32.gguf"))
     converted = []
     for number, (folder, scale) in enumerate(wanted):
@@ -157,7 +161,7 @@ def check(case, directory, work):
         converted.append((out, scale))
         os.makedirs(path("only"), exist_ok=True)
         shutil.copy(os.path.join(base, "config.json"), path("only"))
-        for known in (path("only"), path("base.gguf")):  # sizes come from config.json alone, or from a GGUF, as well
+        for known in (path("only"), path("base.gguf")):  # sizes can also come from config.json alone or from a GGUF
             made("mlx2gguf", folder, "--base", known, "-q", "--force", "-o", path("again.gguf"))
             if open(out, "rb").read() != open(path("again.gguf"), "rb").read():
                 raise AssertionError(f"the adapter is another with --base {os.path.basename(known)}")

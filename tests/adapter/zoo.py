@@ -1,7 +1,10 @@
-"""Adapters on every matrix of a reference model, whose layers differ: merged by mlx2gguf, and by gguf-quantize, against the
-conversion of a directory in which numpy added the products; the pairs for a base that is a directory and for one that is a GGUF, against each other and,
-added to the base here, against the same. What is refused must be what tests/adapter/zoo.refused lists, line by line:
-"MODEL merge|pair MODULE", with N for numbers.
+"""Tests adapters on every matrix of a reference model with differing layers. Merging by mlx2gguf and gguf-quantize
+must equal
+the conversion of a directory to which numpy added the products. The pairs for a base directory and for a base GGUF
+must
+agree with each other and, added to the base here, with the same conversion. Refusals must match
+tests/adapter/zoo.refused
+line by line: "MODEL merge|pair MODULE", with N for numbers.
 usage: zoo.py BIN_DIR CORPUS/zoo [MODEL…]     --update instead of models: writes the list"""
 import json
 import os
@@ -21,7 +24,7 @@ from safetensors_file import f32, load, load_metadata, save
 tools, zoo, wanted = sys.argv[1], sys.argv[2], sys.argv[3:]
 listed = os.path.join(os.path.dirname(os.path.abspath(__file__)), "zoo.refused")
 RANK, SCALE = 3, 2.0
-NEAR = 1e-4  # of the largest value of a tensor
+NEAR = 1e-4  # relative to a tensor's largest value
 
 
 def run(tool, *arguments):
@@ -35,7 +38,7 @@ def values(path):
 def compare(title, got, expected):
     assert got.keys() == expected.keys(), f"{title}: other tensors: {sorted(got.keys() ^ expected.keys())}"
     for name, value in expected.items():
-        # A dimension of 1 at the end is none to gguf-quantize, as to ggml.
+        # Like ggml, gguf-quantize drops trailing dimensions of 1.
         assert got[name].squeeze().shape == value.squeeze().shape, f"{title}: {name} has another shape"
         worst = np.abs(got[name].reshape(value.shape) - value).max()
         assert worst <= NEAR * max(np.abs(value).max(), 1e-3), f"{title}: {name} differs by {worst}"
@@ -49,7 +52,7 @@ class Model:
         for file in sorted(os.listdir(self.directory)):
             if file.endswith(".safetensors"):
                 self.tensors.update(load(os.path.join(self.directory, file)))
-                # Says that MLX wrote the file, in its layout.
+                # Marks the file as written by MLX in its layout.
                 self.metadata.update(load_metadata(os.path.join(self.directory, file)))
         random = np.random.default_rng(zlib.crc32(name.encode()))
         self.factors = {}
@@ -71,7 +74,7 @@ class Model:
         tensors = {}
         for module in modules:
             a, b = self.factors[module]
-            if a.ndim == 2:  # nn.Linear's are stored transposed, those of a stack of experts are not
+            if a.ndim == 2:  # those of nn.Linear are stored transposed, those of expert stacks are not
                 a, b = a.T, b.T
             tensors[module + ".lora_a"], tensors[module + ".lora_b"] = ("F32", a), ("F32", b)
         save(tensors, os.path.join(path, "adapters.safetensors"), {"format": "mlx"})
@@ -90,7 +93,7 @@ class Model:
         return path
 
     def accepted(self, kind, command, *arguments):
-        """Runs a command without the modules that it refuses, which are kept."""
+        """Runs a command, removing and recording the modules that it refuses until it succeeds."""
         modules, left = dict(self.factors), len(self.factors)
         while modules:
             done = run(*[self.adapter(modules) if word == "ADAPTER" else word for word in [command, *arguments]])
@@ -100,7 +103,7 @@ class Model:
             module = named and named.group(1)
             assert done.returncode == 3 and module in modules and left > 0, f"{kind}: exit {done.returncode}: {done.stderr.strip()}"
             self.refused.add(f"{self.name} {kind} {re.sub(r'[0-9]+', 'N', module)}")
-            # Of all layers, since tensors of one kind are refused alike.
+            # Removes the module from all layers, since tensors of one kind are refused alike.
             modules = {name: value for name, value in modules.items() if re.sub(r"\d+", "N", name) != re.sub(r"\d+", "N", module)}
         return []
 
