@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Quantised directories with one mistake each: mlx2gguf refuses them in one line that names the module, and leaves nothing;
-`verify --data` has an error at that module.
+"""Quantised directories with one mistake each: mlx2gguf must refuse them in one line that names the module and leave
+no
+output; `verify --data` must report an error at that module.
 usage: bad.py BIN_DIR MODEL [CASE…]"""
 import copy, json, os, subprocess, sys, tempfile
 
@@ -18,7 +19,7 @@ def put(suffix, dtype, values): return lambda t: t.__setitem__(f"{P}.{suffix}", 
 
 
 def change(suffix, function, dtype=None):
-    """Replaces a tensor's values by what `function` makes of a copy."""
+    """Replaces a tensor's values with the result of `function` on a copy."""
     def apply(t):
         old, values = t[f"{P}.{suffix}"]
         t[f"{P}.{suffix}"] = (dtype or old, function(values.copy()))
@@ -44,7 +45,8 @@ def as_type(dtype): return lambda values: values.astype(dtype)
 NAN16 = 0x7E00
 half = lambda bits: np.array(bits, np.uint16).view(np.float16)
 
-# Name: form, what is changed, settings changed; or (name wanted in the message instead of the module's).
+# Name: form, change to the tensors, changed settings; optionally the name expected in messages instead of the
+# module's.
 CASES = {
     "fp8 without a scale": ("fp8_block", drop("weight_scale_inv")),
     "fp8 with a scale too many": ("fp8_block", put("weight_scale", "F32", [[1.0]])),
@@ -101,7 +103,7 @@ CASES = {
     "gptq without the order that it needs": ("gptq_act_order", drop("g_idx")),
     "gptq with a zero point above all codes": ("gptq", change("qzeros", first(-1))),
 }
-# Settings that the tensors, which are sound, rule out: form, a setting (below config_groups: of the weights), its value.
+# Settings that contradict sound tensors: form, setting (below config_groups: the weights'), value.
 CONTRADICTIONS = [
     ("ct_int4", "symmetric", False), ("w8a8", "symmetric", False), ("w8a8_tensor", "symmetric", False),
     ("ct_int4_asym", "symmetric", True), ("ct_int3_asym", "symmetric", True), ("gptq_v2", "sym", True),
@@ -113,14 +115,14 @@ CONTRADICTIONS = [
     ("fp8_block", "weight_block_size", [64, 64]), ("nvfp4", "group_size", 32), ("ct_nvfp4", "group_size", 32),
     ("ct_mxfp4", "group_size", 16),
 ]
-# The same with an exception for some modules that makes them right.
+# The same with an exception for some modules that corrects them.
 EXCEPTIONS = [
     ("gptq", {"bits": 8, "dynamic": {"+:.*": {"bits": 4}}}), ("gptq", {"group_size": 32, "dynamic": {"+:.*": {"group_size": 64}}}),
     ("gptq", {"quant_method": "auto-round", "bits": 2, "extra_config": {"model.layers.0.mlp.up_proj": {"bits": 4}}}),
 ]
-# Values that mlx2gguf carries as they are: verify alone looks at them.
+# Values that mlx2gguf copies unchanged; only verify checks them.
 ONLY_VERIFIED = ["fp8 with NaN among the codes", "mxfp4 with a scale that is NaN"]
-# Versions and layouts that are not known: the message names them.
+# Unknown versions and layouts, which the message must name.
 UNKNOWN = {
     "awq": [("version", "gemx"), ("version", "marlin"), ("version", "gemv_fast")],
     "gptq": [("checkpoint_format", "gptq_v3"), ("checkpoint_format", "marlin")],
@@ -166,7 +168,7 @@ def main():
         failed += 1 if wrong else 0
         passed += 0 if wrong else 1
 
-    for form in forms.FORMS:  # unchanged, none has an error
+    for form in forms.FORMS:  # unchanged forms have no errors
         if names: break
         with tempfile.TemporaryDirectory() as work:
             forms.write(model, f"{work}/m", forms.quantise(model, form)[0], forms.FORMS[form][1])
@@ -182,7 +184,7 @@ def main():
         place[key] = value
         title = f"{form}, {key} {value}"
         if not names or title in names: check(title, form, lambda tensors: None, changed, "model.layers.", True)
-    # Two modules of FP8 with one scale each, though the settings promise blocks.
+    # Two FP8 modules with one scale each, although the settings state blocks.
     title = "fp8_tensor, weight_block_size [32, 32]"
     settings = {"quant_method": "fp8", "weight_block_size": [32, 32]}
     if not names or title in names: check(title, "fp8_tensor", lambda tensors: None, settings, "model.layers.", True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Quantised directories of the reference data: what mlx2gguf makes of each is compared with the values that other programs
-unpacked (expected.json: SHA-256 of the exact float32 values), with and without --exact --fallback f32; bad ones are refused
-in one line that names the module, and nothing stays.
+"""Converts the quantised reference directories and compares the result with values that other programs unpacked
+(expected.json: SHA-256 of the exact float32 values), with and without --exact --fallback f32. Bad directories must be
+refused in one line that names the module, leaving no output.
 usage: corpus.py BIN_DIR HF_QUANTIZED [CASE…]"""
 import hashlib, json, os, re, subprocess, sys, tempfile
 
@@ -23,7 +23,7 @@ def decode(kind, raw, count):
     if kind == "F32": return raw.view(np.float32)
     if kind == "F16": return raw.view(np.float16).astype(np.float32)
     if kind == "BF16": return (raw.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
-    if kind == "NVFP4":  # blocks of 64: four scales, then for each 16 elements low and high nibbles
+    if kind == "NVFP4":  # blocks of 64: four scales, then low and high nibbles for each 16 elements
         blocks = raw.reshape(-1, 36)
         scales = e4m3()[blocks[:, :4]]
         codes = blocks[:, 4:].reshape(-1, 4, 8)
@@ -45,7 +45,8 @@ def decode(kind, raw, count):
 
 
 def gguf_name(name, experts):
-    """Names of llama's and Qwen 3's layers; None for what is checked with the stack of its expert."""
+    """Returns the GGUF name of a tensor in llama's or Qwen 3's layers, or None if it is checked with its expert's
+    stack."""
     fixed = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}
     if name in fixed: return fixed[name], None
     found = re.fullmatch(r"model\.layers\.(\d+)\.(.+)\.(weight|bias)", name)
@@ -60,7 +61,7 @@ def gguf_name(name, experts):
 
 
 def permuted(name, values, shape, config):
-    """llama.cpp wants the rows of llama's queries and keys in another order."""
+    """Reorders the rows of llama's queries and keys as llama.cpp expects."""
     if config["architectures"] != ["LlamaForCausalLM"] or not re.search(r"self_attn\.[qk]_proj\.", name): return values
     heads = config["num_attention_heads"] if "q_proj" in name else config["num_key_value_heads"]
     rows = values.reshape(heads, shape[0] // heads // 2, 2, -1)
@@ -79,7 +80,8 @@ def errors_of_verify(bin_dir, *arguments):
 
 
 def check_return(path, work, bin_dir):
-    """The GGUF as a directory for mlx-lm: its values, or the measured error of what MLX has no form for."""
+    """Converts the GGUF to a directory for mlx-lm and compares the values, up to the measured error of forms that MLX
+    lacks."""
     directory = f"{work}/back"
     run = subprocess.run([f"{bin_dir}/gguf2mlx", "--no-tokenizer", "--force", "-q", path, "-o", directory], capture_output=True, text=True)
     if run.returncode: return [f"does not become a directory: {run.stderr.strip()}"]
@@ -132,7 +134,8 @@ def main():
                 if run.returncode != 3: wrong.append(f"ends with status {run.returncode}, 3 wanted: {run.stderr.strip()}")
                 if not any(name in run.stderr for name in expected["must_name"]): wrong.append(f"does not name {expected['must_name']}: {run.stderr.strip()}")
                 if len(run.stderr.strip().splitlines()) != 1: wrong.append("says more than one line")
-                # Of methods that nobody here knows verify says that it does not know them: their directories may be as they should be.
+                # For unknown methods verify only reports that it does not know them, since the directories may be
+                # correct.
                 said = errors_of_verify(bin_dir, "--data", folder)
                 if "_method_" not in case and not any(name in line for line in said for name in expected["must_name"]):
                     wrong.append(f"verify --data does not name {expected['must_name']}: {said}")

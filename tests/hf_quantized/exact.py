@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Small models in every form of forms.py, and experts stacked in FP8: with --exact --fallback f32 mlx2gguf gives the values that numpy
-computed, and verify finds no error. Biases of zeros that GPTQ's writers add are left out, others refused.
+"""Converts small models in every form of forms.py, and FP8 expert stacks, with --exact --fallback f32. The values
+must be those
+computed with numpy, and verify must report no error. All-zero biases from GPTQ writers are left out, others refused.
 usage: exact.py BIN_DIR LLAMA QWEN2_MOE [CASE…]"""
 import json, subprocess, sys, tempfile
 
@@ -24,7 +25,7 @@ def values_of(tensors, name):
 
 
 def differences(bin_dir, folder, work, expected, in_order=lambda name, values: values):
-    """`expected`: values by the names of GGUF; `in_order` undoes the order that llama.cpp wants."""
+    """`expected` has values by GGUF name; `in_order` undoes the order that llama.cpp expects."""
     path = f"{work}/out.gguf"
     done = convert(bin_dir, folder, path)
     if done.returncode: return [f"is refused: {done.stderr.strip()}"]
@@ -45,7 +46,7 @@ def form_case(bin_dir, model, work, form):
     return differences(bin_dir, f"{work}/m", work, expected, in_order)
 
 
-# Name: the suffix of the scales, rows and columns that share one (0: all of an expert's), settings.
+# Name: suffix of the scales, rows and columns that share one (0: the whole expert's), settings.
 STACKS = {
     "stack, blocks, scale_inv": ("_scale_inv", 32, 32, {"quant_method": "fp8", "weight_block_size": [32, 32]}),
     "stack, blocks, scales_inv": ("_scales_inv", 32, 32, {"quant_method": "fp8", "weight_block_size": [32, 32]}),

@@ -1,6 +1,8 @@
-"""Quantises the matrices of a model directory by the forms that publishers use (docs/formats/hf-quantized.md), and gives its twin:
-the same values as float32. Each function of FORMS takes a float32 matrix [out, in] and gives the tensors of its module by suffix,
-as (dtype, array), and the exact values, one product in float32."""
+"""Quantises the matrices of a model directory in published forms (docs/formats/hf-quantized.md), and returns the
+model's twin:
+the same values as float32. Each function in FORMS takes a float32 matrix [out, in] and returns its module's tensors
+by
+suffix, as (dtype, array), and the exact values, each one float32 product."""
 import json, os, shutil, sys
 
 import numpy as np
@@ -11,17 +13,17 @@ from safetensors_file import f32, load, save
 E2M1 = np.array([0, .5, 1, 1.5, 2, 3, 4, 6], np.float32)
 CODES = np.arange(127)  # E4M3 without NaN
 E4M3 = np.where(CODES >> 3 == 0, (CODES & 7) * 2.0**-9, (8 + (CODES & 7)) * 2.0**((CODES >> 3) - 10.0)).astype(np.float32)
-NIBBLE = [0, 4, 1, 5, 2, 6, 3, 7]  # of column c of eight, in AWQ
+NIBBLE = [0, 4, 1, 5, 2, 6, 3, 7]  # nibble of column c modulo eight in AWQ
 
 
 def nearest(table, values):
-    """Places in a rising table."""
+    """Returns indices into a rising table."""
     upper = np.clip(np.searchsorted(table, values), 1, len(table) - 1)
     return np.where(values - table[upper - 1] <= table[upper] - values, upper - 1, upper)
 
 
 def stream(codes, bits):
-    """Codes of each row as a little-endian stream of bits in words of 32."""
+    """Packs the codes of each row as a little-endian bit stream in 32-bit words."""
     ones = (codes[..., None].astype(np.uint8) >> np.arange(bits, dtype=np.uint8)) & 1
     ones = ones.reshape(len(codes), -1)
     ones = np.pad(ones, ((0, 0), (0, -ones.shape[1] % 32)))
@@ -29,7 +31,7 @@ def stream(codes, bits):
 
 
 def integers(w, bits, group, symmetric):
-    """Codes [out, in], zero points and F16 scales [out, groups], values."""
+    """Returns codes [out, in], zero points and F16 scales [out, groups], and values."""
     g = w.reshape(len(w), -1, group)
     if symmetric:
         scale = np.abs(g).max(2) / (2**(bits - 1) - 1)
@@ -46,7 +48,7 @@ def integers(w, bits, group, symmetric):
 
 
 def fp8(w, scale, rows, columns):
-    """E4M3 with the scale of each rectangle."""
+    """Quantises to E4M3 with one scale per rectangle."""
     wide = np.repeat(np.repeat(scale, rows, 0), columns, 1)[:w.shape[0], :w.shape[1]]
     codes = nearest(E4M3, np.abs(w / wide)).astype(np.uint8)
     values = np.copysign(E4M3[codes], w) * wide
@@ -111,7 +113,7 @@ def mxfp4(w):
 
 
 def words(codes, bits):
-    """The older packing: each word has as many whole codes of a row as it holds."""
+    """The older packing: each word holds as many whole codes of a row as fit."""
     each = 32 // bits
     codes = np.pad(codes, ((0, 0), (0, -codes.shape[1] % each))).reshape(len(codes), -1, each).astype(np.uint32)
     return (codes << (bits * np.arange(each, dtype=np.uint32))).sum(2, dtype=np.uint32).view(np.int32)
@@ -146,7 +148,7 @@ def int8_tensor(w, shape):
 
 def awq_gemv(w):
     codes, zero, scale, values = integers(w, 4, 64, False)
-    width = -(-scale.shape[1] // 16) * 2  # words: of groups of 64 an even number
+    width = -(-scale.shape[1] // 16) * 2  # words; an even number for groups of 64
     wide = lambda numbers: np.pad(numbers, ((0, 0), (0, 8 * width - numbers.shape[1])))
     return {"qweight": ("I32", stream(codes, 4)), "qzeros": ("I32", stream(wide(zero), 4)), "scales": ("F16", wide(scale))}, values
 
@@ -173,7 +175,7 @@ def compressed(form, **weights):
     return {"quant_method": "compressed-tensors", "format": form, "config_groups": {"group_0": group}}
 
 
-# Name: the function, quantization_config.
+# Name: function, quantization_config.
 FORMS = {
     "fp8_block": (fp8_block, {"quant_method": "fp8", "weight_block_size": [32, 32]}),
     "fp8_tensor": (fp8_tensor, {"quant_method": "modelopt", "quant_algo": "FP8"}),
@@ -204,13 +206,13 @@ FORMS = {
 
 
 def is_quantised(name, values):
-    """The matrices of the layers, without routers."""
+    """True for the layers' matrices except routers."""
     return (".layers." in name and name.endswith(".weight") and values.ndim == 2 and "norm" not in name and
             name.split(".")[-2] not in ("gate", "shared_expert_gate"))
 
 
 def quantise(model, form):
-    """The tensors of a directory in a form, and those of its twin."""
+    """Returns a directory's tensors in a form, and those of its twin."""
     function, _ = FORMS[form]
     tensors, twin = {}, {}
     for name, tensor in load(f"{model}/model.safetensors").items():
@@ -224,7 +226,7 @@ def quantise(model, form):
 
 
 def write(model, out, tensors, settings=None):
-    """A directory with these tensors and, if given, this quantization_config."""
+    """Writes a directory with these tensors and, if given, this quantization_config."""
     shutil.copytree(model, out, ignore=shutil.ignore_patterns("*.safetensors*", "config.json"), dirs_exist_ok=True)
     config = json.load(open(f"{model}/config.json"))
     if settings is not None: config["quantization_config"] = settings

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Tiny models in every form of forms.py, a dense one and mixtures of experts, converted and run in llama.cpp: with every tensor widened
-to F32 they must give the logits of their twin, the same values as float32, but for noise; as converted by default, nearly.
+"""Runs tiny models in every form of forms.py (a dense model and mixtures of experts) in llama.cpp. With every tensor
+widened to
+F32 their logits must equal those of their float32 twin except for noise, and nearly so as converted by default.
 usage: logits.py BIN_DIR ZOO COMMAND that prints logits…"""
 import json, os, subprocess, sys, tempfile
 
@@ -9,10 +10,10 @@ import numpy as np
 import forms
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Llama, and Mixtral and Qwen 2 MoE as Hugging Face has them: of the last llama.cpp does not apply the tensors ".scale".
+# Llama, and Mixtral and Qwen 2 MoE in Hugging Face's form. For Qwen 2 MoE llama.cpp does not apply ".scale" tensors.
 MODELS = ["llama_bf16", "mixtral_bf16", "qwen2_moe_bf16"]
-NOISE = 1e-3     # largest difference of a log-probability; sums in another order
-ROUNDED = 0.2    # as converted, root mean square over their spread: llama.cpp rounds what it multiplies with blocks to 8 bits
+NOISE = 1e-3     # largest difference of a log-probability, due to another order of summation
+ROUNDED = 0.2    # as converted: RMS relative to the spread; llama.cpp rounds the inputs of quantised blocks to 8 bits
 
 tools, zoo, client = sys.argv[1], sys.argv[2], sys.argv[3:]
 
@@ -49,7 +50,8 @@ def model_of(name, work):
 
 
 def check(model, form, tokens, work):
-    """The largest difference of widened tensors, that of those as converted over the spread of the logits."""
+    """Returns the largest difference with widened tensors, and the difference as converted relative to the logits'
+    spread."""
     tensors, twin = forms.quantise(model, form)
     forms.write(model, f"{work}/q", tensors, forms.FORMS[form][1])
     forms.write(model, f"{work}/t", twin)
