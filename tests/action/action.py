@@ -1,5 +1,6 @@
-"""Runs the steps of the composite action as a runner does: inputs and outputs put into the environment of each, its `run`
-given to bash. And the hooks of pre-commit: the entry with its arguments and the files whose names match.
+"""Runs the steps of the composite action like a runner: puts inputs and outputs into each step's environment and
+passes its
+`run` to bash. Also runs the pre-commit hooks: each entry with its arguments and the files whose names match.
 usage: action.py BIN_DIR PROJECT"""
 
 import json
@@ -24,7 +25,7 @@ def check(what, good, detail=""):
 
 
 def run_action(work, on_path=True, **inputs):
-    """(status, standard output, outputs, summary) of the whole action."""
+    """Runs the whole action. Returns (status, standard output, outputs, summary)."""
     action = yaml.safe_load(open(os.path.join(ACTION, "action.yml")))
     values = {name: inputs.get(name, each.get("default", "")) for name, each in action["inputs"].items()}
     steps, summary = {}, os.path.join(work, "summary")

@@ -13,7 +13,7 @@ scalars = {"mu_status": c_int32, "int32_t": c_int32, "uint32_t": c_uint32, "int6
 
 
 def ctype(declaration):
-    """Of a parameter or a result; pointers are plain addresses, texts are bytes."""
+    """Returns the ctypes type of a parameter or result. Pointers are plain addresses, texts are bytes."""
     declaration = declaration.strip()
     if re.match(r"const char\*( \w+)?$", declaration):
         return c_char_p
@@ -57,7 +57,7 @@ def info(kind, function, model, index):
 assert len(functions) > 40, sorted(functions)
 assert re.fullmatch(rb"\d+\.\d+\.\d+", mu.mu_version())
 
-# NULL and zero everywhere: an error, never a crash.
+# NULL and zero in every argument must give an error, never a crash.
 for name, function in functions.items():
     result = function(*[None if kind in (c_char_p, c_void_p) else 0 for kind in function.argtypes])
     if name.startswith(("mu_metadata_", "mu_get_", "mu_array_", "mu_tensor_", "mu_pack", "mu_open")) and "count" not in name:
@@ -112,7 +112,7 @@ for folder, _, names in os.walk(data):
         for i in range(mu.mu_tensor_count(model)):
             tensor = info(Tensor, mu.mu_tensor_info, model, i)
             if mu.mu_tensor_data(model, i, byref(pointer), byref(count)) != 0:
-                # Of a checkpoint, a tensor with strides of its own is no run of bytes.
+                # In a checkpoint, a tensor with its own strides is not a contiguous range of bytes.
                 assert mu.mu_last_error_code() == b"io-map" and "pytorch" in path, path
                 continue
             assert count.value == tensor.bytes

@@ -1,5 +1,6 @@
-"""Debian's chromium without a screen, driven over its debugging port. Everything waits for an event of the browser or for
-the answer to a command; a browser that says nothing for a minute is an error."""
+"""Runs Debian's chromium without a screen, controlled over its debugging port. Waits for events of the browser or for
+answers
+to commands, never for a fixed time. A minute without any message is an error."""
 import base64, json, os, subprocess, urllib.request
 
 import websocket  # Debian: python3-websocket
@@ -11,10 +12,10 @@ class Browser:
     def __init__(self, program, profile):
         arguments = [program, "--headless=new", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
                      "--disable-background-networking", "--disable-component-update", "--remote-debugging-port=0",
-                     "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",  # frames() sees those of this process
+                     "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",  # frames() only sees frames of this process
                      "--user-data-dir=" + profile, "about:blank"]
         if os.geteuid() == 0:
-            arguments.insert(1, "--no-sandbox")  # chromium refuses its sandbox to root
+            arguments.insert(1, "--no-sandbox")  # chromium's sandbox does not work for root
         self.process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
         for line in self.process.stderr:
             if line.startswith("DevTools listening on ws://"):
@@ -60,7 +61,7 @@ class Browser:
         self.settle()
 
     def frames(self):
-        """Where the scripts of the frames run, in their order."""
+        """Returns the script contexts of the frames, in order."""
         contexts = [event["params"]["context"] for event in self.events if event["method"] == "Runtime.executionContextCreated"]
         tree = self.call("Page.getFrameTree")["frameTree"]
         wanted = [child["frame"]["id"] for child in tree.get("childFrames", [])]
@@ -68,7 +69,7 @@ class Browser:
         return [found[frame] for frame in wanted]
 
     def run(self, script, context=None):
-        """The value of an expression, in a frame if one is named; a promise is waited for."""
+        """Returns the value of an expression, in the given frame if any. Waits for promises."""
         place = {} if context is None else {"contextId": context}
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True, **place)
         if "exceptionDetails" in answer:
@@ -76,7 +77,7 @@ class Browser:
         return answer["result"].get("value")
 
     def settle(self):
-        """Two frames: sizes were observed, and what follows from them is drawn."""
+        """Waits two frames: one for observing sizes, one for drawing the result."""
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
 
     def press(self, key):
@@ -90,7 +91,7 @@ class Browser:
         self.call("Input.insertText", text=text)
 
     def tab_to(self, selector, most=400):
-        """Goes there as somebody without a mouse does."""
+        """Moves the focus to an element with the Tab key."""
         for _ in range(most):
             self.press("Tab")
             if self.run("document.activeElement !== null && document.activeElement.matches(%s)" % json.dumps(selector)):
@@ -115,7 +116,7 @@ class Browser:
             file.write(base64.b64decode(answer["data"]))
 
     def complaints(self):
-        """What the console says, and what was asked of anybody but the page itself."""
+        """Returns the console's messages, and requests to anything but the page itself."""
         found = []
         for event in self.events:
             what, data = event["method"], event["params"]

@@ -22,7 +22,7 @@ SECTIONS = {
     "diff": ["summary", "error", "types", "keys"],
     "hostile": ["model", "remarks", "types", "layers", "keys", "template", "tensors", "vocabulary"],
 }
-# In a notebook: without the vocabulary.
+# Notebooks leave out the vocabulary.
 SECTIONS_OF_FRAMES = {"hostile": ["model", "remarks", "types", "layers", "keys", "template", "tensors"],
                       "directory": ["model", "remarks", "types", "layers", "memory", "keys", "template", "tensors"]}
 if SAMPLE:
@@ -38,7 +38,7 @@ def expect(what, found, wanted):
 
 
 def everywhere(browser, name, pictures):
-    """What holds of every page, in every form."""
+    """Checks that apply to every page in every form."""
     questions = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "questions.js")).read()
     browser.run("globalThis.questions = " + questions.split("\n", 1)[1])
     expect(name + ": sections", browser.run("[...document.querySelectorAll('main > section')].map((one) => one.id)"), SECTIONS[name])
@@ -66,7 +66,7 @@ def status(browser, table):
 
 
 def by_keyboard(browser):
-    """The page of a model, without a mouse."""
+    """Uses the page of a model with the keyboard only."""
     browser.run("document.body.focus(); scrollTo(0, 0)")
     browser.press("Tab")
     expect("the first stop", browser.run("document.activeElement.className"), "skip")
@@ -104,7 +104,7 @@ def hostile(browser):
         expect("shown as text: " + wanted, wanted in text, True)
     expect("the title", browser.run("document.title"), "</script><script>window.hacked = 2</script>a\\u{202e}gnp.exe")
     expect("scripts that ran", browser.run("String(window.hacked)"), "undefined")
-    # Even if a text became markup, the policy would hold.
+    # Even if a text became markup, the policy must stop it.
     browser.run("{ const one = document.createElement('script'); one.textContent = 'window.hacked = 6'; document.body.append(one); }")
     browser.run("fetch('http://127.0.0.1:9/').catch(() => 0)")
     expect("scripts that ran past the policy", browser.run("String(window.hacked)"), "undefined")
@@ -115,7 +115,7 @@ def hostile(browser):
 
 
 def notebook(browser):
-    """Two models in frames: each is drawn, keeps to itself, and its links stay in it."""
+    """Checks that two models in frames are both drawn, do not affect each other, and keep their links inside."""
     frames = browser.frames()
     expect("frames", len(frames), 2)
     for name, frame in zip(("hostile", "directory"), frames):

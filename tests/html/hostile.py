@@ -16,7 +16,7 @@ BROKEN = "broken \udcff\udcfe text"  # written as the bytes ff fe
 
 
 def raw(value):
-    """tiny_gguf's text(), for texts that are not UTF-8, too."""
+    """Like tiny_gguf's text(), but also for text that is not UTF-8."""
     encoded = value.encode("utf-8", "surrogateescape")
     return len(encoded).to_bytes(8, "little") + encoded
 

@@ -15,7 +15,8 @@ CLAIMS = "llama.cpp (requires|refuses|aborts|ends|crashes)|so it refuses"
 
 
 def answers(loader, paths):
-    """(outcome, log-probabilities) of many files by one process; it starts anew behind a file that ends it."""
+    """Returns (outcome, log-probabilities) for many files from one process, which is restarted after a file that ends
+    it."""
     result, rest = {}, [str(path) for path in paths]
     while rest:
         run = subprocess.run([*loader, *rest], capture_output=True, text=True, timeout=900)

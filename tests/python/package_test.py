@@ -28,7 +28,7 @@ FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "
 
 
 class Gguf:
-    """A second reader of GGUF: header and infos, by struct alone."""
+    """An independent GGUF reader for header and infos, using only struct."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -67,13 +67,13 @@ class Gguf:
         return self.take(FORMATS[kind])
 
 
-# The program that reads addresses, as the build has it.
+# The build's program that reads addresses.
 helper = os.path.join(os.path.dirname(os.environ["MODELUTILS_LIBRARY"]), "../libexec/modelutils/fetch")
 
 
 @contextlib.contextmanager
 def serving(folder):
-    """The files of a folder at an address of this machine, by ranges."""
+    """Serves the files of a folder at a local address, with ranges."""
 
     class Files(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -105,7 +105,7 @@ def serving(folder):
 
 
 def safetensors_header(file):
-    """Its length and its tensors, by json alone."""
+    """Returns the length of the header and its tensors, using only json."""
     with open(file, "rb") as opened:
         (size,) = struct.unpack("<Q", opened.read(8))
         header = json.loads(opened.read(size))
@@ -177,7 +177,7 @@ class Reading(unittest.TestCase):
                     self.assertRegex(file, "malformed|holes", error)
                     continue
                 if len(model.files) > 1:
-                    continue  # the other reader knows one file
+                    continue  # the other reader only supports one file
                 opened += 1
                 expected = Gguf(file)
                 self.assertEqual(list(model.keys), list(expected.keys), file)
@@ -198,7 +198,7 @@ class Reading(unittest.TestCase):
             for name in (one for one in names if one.endswith(".safetensors")):
                 file = os.path.join(folder, name)
                 if "malformed" in file or "holes" in file:
-                    continue  # some can be opened all the same; what json makes of them is not ours
+                    continue  # some can be opened nevertheless; json's view of them does not matter here
                 model = mu.open(file)
                 opened += 1
                 size, header = safetensors_header(file)
@@ -218,7 +218,7 @@ class Reading(unittest.TestCase):
             found = model.tensors[name]
             self.assertEqual((found.offset, found.nbytes), (8 + size + begin, end - begin))
             shape = list(found.shape)
-            if found.packing:  # eight codes of four bits in a word
+            if found.packing:  # a word holds eight 4-bit codes
                 shape[-1] //= 8
             self.assertEqual((found.type, shape), (entry["dtype"], entry["shape"]))
 
@@ -232,7 +232,7 @@ class Reading(unittest.TestCase):
             self.assertEqual(tensor.read(), expected.tensors["token_embd.weight"].read())
             if numpy is not None:
                 with self.assertRaises(mu.InputError):
-                    tensor.numpy(mmap=True)  # what is elsewhere cannot be mapped
+                    tensor.numpy(mmap=True)  # remote data cannot be mapped
             self.assertEqual([f.code for f in mu.verify(f"{address}/small.gguf", data=True)], ["gguf-value-nan", "loader-exempt", "data-nan"])
             with self.assertRaises(mu.InputError) as missing:
                 mu.open(f"{address}/nothing.gguf")
@@ -422,7 +422,7 @@ class Reports(unittest.TestCase):
         frames = Frames(model._repr_html_())
         [frame] = frames.frames
         self.assertEqual(frame["srcdoc"], model.html(memory=True))
-        # Scripts run, but of no origin: the notebook and its server are out of reach.
+        # Scripts run without an origin, so the notebook and its server are out of reach.
         self.assertEqual(frame["sandbox"], "allow-scripts")
         self.assertEqual(frames.text, repr(model))
         with tempfile.TemporaryDirectory() as folder:
@@ -431,7 +431,7 @@ class Reports(unittest.TestCase):
             frames = Frames(mu.open(hostile)._repr_html_())
         self.assertEqual(frames.tags, ["code", "iframe"])
         self.assertIn("<script>\\x1b&lt;.gguf", frames.text)
-        # Many tensors would make a notebook of many megabytes; what no GGUF can be made of has no memory plan.
+        # Many tensors would make a notebook of many megabytes. Models that cannot become a GGUF have no memory plan.
         from modelutils import _notebook
 
         most, _notebook._MOST_TENSORS = _notebook._MOST_TENSORS, 3
@@ -443,7 +443,7 @@ class Reports(unittest.TestCase):
 
 
 def schemas(page):
-    """Of the reports in a page."""
+    """Returns the schemas of the reports in a page."""
     data = page.split(' id="data">', 1)[1].split("</script>", 1)[0]
     return [report["schema"] for report in json.loads(data)]
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Calls whatever the package has, in any order, with arguments that fit and that do not, from several threads, on models
-that others close meanwhile. Nothing but exceptions of the documented kinds may come of it; a crash ends the process.
+"""Calls all functions of the package in random order, with valid and invalid arguments, from several threads, on
+models that
+other threads close meanwhile. Only documented kinds of exceptions may result; a crash ends the process.
 usage: random_calls.py [--calls N] [--seed N] [--threads N] TEST_DATA_DIR"""
 
 import argparse
@@ -26,7 +27,7 @@ parser.add_argument("--threads", type=int, default=4)
 parser.add_argument("data")
 arguments = parser.parse_args()
 
-# What Python itself raises for arguments of the wrong kind is as good as ours.
+# Python's own exceptions for arguments of the wrong type are acceptable.
 ALLOWED = (mu.Error, TypeError, ValueError, OverflowError, KeyError, IndexError, AttributeError, MemoryError)
 
 PATHS = []
@@ -59,7 +60,7 @@ class Caller:
         return self.random.choice([None, self.number(), self.text(), b"x", [], [self.number()], {}, 1.5, float("nan"), True])
 
     def sane(self, value):
-        """Mostly the right kind of argument."""
+        """Usually returns the argument, sometimes one of the wrong kind."""
         return value if self.random.random() < 0.9 else self.thing()
 
     def model(self):

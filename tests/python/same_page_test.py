@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Model.html() is the page that the tools write, but for the name of who made it. usage: same_page_test.py BIN_DIR DATA_DIR"""
+"""Checks that Model.html() equals the tools' page except for the producer's name. usage: same_page_test.py BIN_DIR
+DATA_DIR"""
 
 import os
 import subprocess

@@ -11,7 +11,7 @@ import numpy as np
 
 tools, corpus = sys.argv[1:3]
 SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-# Sanitizers reserve address space of their own.
+# Sanitizers reserve additional address space.
 LIMIT = None if os.environ.get("MODELUTILS_SANITIZED") else 2 << 30
 
 

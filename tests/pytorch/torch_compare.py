@@ -1,5 +1,7 @@
-"""State dicts with random views, transposes, shared storages, half types, scalars and empty tensors, saved by torch in both of its
-forms: what st-dump reads, and what pt2st writes, are the values that torch loads. Usage: torch_compare.py BIN_DIR [SEED [COUNT]]"""
+"""State dicts with random views, transposes, shared storages, half types, scalars and empty tensors, saved by torch
+in both
+of its formats. st-dump must read, and pt2st must write, the values that torch loads.
+usage: torch_compare.py BIN_DIR [SEED [COUNT]]"""
 import os
 import random
 import sys
@@ -60,7 +62,7 @@ def state_dict(random):
 
 
 def written_again(random, path):
-    """The archive as other writers make it: deflated, in another order, with newer records and a comment."""
+    """Rewrites the archive like other writers: deflated, in another order, with newer records and a comment."""
     with zipfile.ZipFile(path) as archive:
         records = [(record.filename, archive.read(record)) for record in archive.infolist()]
     root = records[0][0].split("/")[0]

@@ -16,7 +16,7 @@ STORAGES = {"FloatStorage": ("f", 4), "IntStorage": ("i", 4), "HalfStorage": ("e
 
 
 class Program:
-    """Writes opcodes at random; `storages` says what each key's bytes must be."""
+    """Writes random opcodes; `storages` has the bytes that each key must have."""
 
     def __init__(self, random, legacy):
         self.random, self.legacy = random, legacy
@@ -26,7 +26,7 @@ class Program:
     def chance(self, probability):
         return self.random.random() < probability
 
-    # Values; each method gives the bytes that push one.
+    # Values: each method returns the bytes that push one.
     def text(self, value):
         raw = value.encode()
         forms = [b"X" + struct.pack("<I", len(raw)) + raw, b"\x8c" + bytes([len(raw)]) + raw, b"U" + bytes([len(raw)]) + raw,
@@ -191,7 +191,7 @@ def write_legacy(random, path, pickle, storages):
 
 
 def check(tools, seed, folder):
-    """True if the tools accept the program; an assertion fails if torch then reads something else."""
+    """Returns True if the tools accept the program. Fails if torch then reads something else."""
     generator = random.Random(seed)
     program = Program(generator, generator.random() < 0.3)
     pickle = program.run()

@@ -1,4 +1,4 @@
-"""The tensors of a checkpoint as torch has them, and as the tools read them: {name: (dtype, shape, bytes)}."""
+"""Reads a checkpoint's tensors with torch and with the tools: {name: (dtype, shape, bytes)}."""
 import json
 import os
 import struct
@@ -11,7 +11,7 @@ NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", tor
 
 
 def raw(value):
-    """The values in row-major order; conjugates and negatives that torch only notes are made."""
+    """Returns the values in row-major order. Applies conjugation and negation, which torch may only mark."""
     value = value.detach().resolve_conj().resolve_neg().contiguous()
     if value.numel() == 0: return b""
     if value.dtype == torch.bfloat16: return value.view(torch.int16).numpy().tobytes()
@@ -34,7 +34,7 @@ def read_by_torch(named):
 
 
 def difference(ours, wanted):
-    """The names whose tensors differ, sorted; empty if both are the same."""
+    """Returns the sorted names of differing tensors; empty if both are equal."""
     def is_same(a, b):
         return a is not None and b is not None and a[:2] == b[:2] and a[2] in (None, b[2])
     return sorted(name for name in ours.keys() | wanted.keys() if not is_same(ours.get(name), wanted.get(name)))
@@ -84,7 +84,7 @@ def accepted_by_tools(tools, path):
 
 
 def one_by_one(tools, path, tensors):
-    """The values of tensors that pt2st leaves out, from st-dump."""
+    """Yields the values of tensors that pt2st leaves out, from st-dump."""
     codes = {"F32": "f", "F16": "e", "F64": "d", "I8": "b", "U8": "B", "I16": "h", "I32": "i", "I64": "q"}
     for name, (dtype, shape) in tensors.items():
         if dtype not in codes:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-# What a case's environment has beside its own variables: which helper is tested.
+# Environment of all cases besides their own variables: the helper to test.
 helper = {name: os.environ[name] for name in ("MODELUTILS_FETCH",) if name in os.environ}
 binaries, hub_folder, data = (os.path.abspath(path) for path in sys.argv[1:4])
 wanted = sys.argv[4:]
@@ -22,7 +22,7 @@ import models  # noqa: E402
 
 
 def run_case(case, root, served):
-    """What is wrong with how the tool answers; empty if nothing is."""
+    """Returns what is wrong with the tool's behaviour; empty if nothing is."""
     out = tempfile.mkdtemp()
     hub = stand_in.Hub(root, **case.get("hub", {}))
     hub.faults = [dict(fault) for fault in case.get("faults", [])]
@@ -73,7 +73,8 @@ def run_case(case, root, served):
 
 
 def cut_midway(root):
-    """A header whose answers are cut twice within a range: what is shown is what the whole file says, and no byte comes twice."""
+    """The answers for a header are cut twice within a range. The output must equal that for the file, without
+    repeated bytes."""
     hub = stand_in.Hub(root)
     hub.faults = [{"fault": "cut", "arg": 300_000, "side": "cdn", "skip": 2, "times": 2}]
     path = "org/big/big-Q8_0.gguf"
@@ -92,12 +93,13 @@ def cut_midway(root):
 
 
 def run_tool(hub, tool, *arguments, endpoint=None, home=None, **more):
-    """Status, what is said, and the log of the requests, of a run without the cache of headers unless there is a home for it."""
+    """Runs a tool without a header cache, unless a home for it is given. Returns status, output, and the request
+    log."""
     before = len(hub.log) if hub else 0
     with tempfile.TemporaryDirectory() as folder:
         env = {"PATH": os.environ["PATH"], "HOME": home or folder, "HF_ENDPOINT": endpoint or hub.endpoint, "LC_ALL": "C.UTF-8",
                **helper, **more}
-        # A tool that waits for a silent server more than once (65 s and more) does not end in this time.
+        # A tool that waits for a silent server more than once (65 s and more) exceeds this limit.
         try:
             done = subprocess.run([os.path.join(binaries, tool), "--quiet", *arguments], env=env, capture_output=True, cwd=folder,
                                   timeout=45)
@@ -107,12 +109,12 @@ def run_tool(hub, tool, *arguments, endpoint=None, home=None, **more):
 
 
 def answers(log):
-    """Requests that got an answer other than a redirect."""
+    """Returns the requests that were not redirected."""
     return len([x for x in log if not 300 <= x["status"] < 400])
 
 
 def shard_missing(root):
-    """A shard that is not on the server is status 3, whenever that is found out, and is asked for once."""
+    """A missing shard gives status 3 whenever it is noticed, and is requested only once."""
     hub = stand_in.Hub(root)
     index = hub.endpoint + "/org/sharded/resolve/main/model.safetensors.index.json"
     wrong = []
@@ -128,7 +130,7 @@ def shard_missing(root):
 
 
 def shards_elsewhere(root):
-    """An index that names files outside its folder is refused, and nothing but the index was asked for."""
+    """An index that names files outside its folder is refused, and only the index is requested."""
     wrong = []
     folder = os.path.join(root, "org/elsewhere")
     models.sharded(folder, 3, 3)
@@ -139,7 +141,7 @@ def shards_elsewhere(root):
     for name in ("../sharded/model-00001-of-00030.safetensors", "/etc/passwd", "a/../../b", "%2e%2e/x.safetensors", "x?y", "http://h/x"):
         index = {**good, "weight_map": {**good["weight_map"], "evil": name}}
         json.dump(index, open(path, "w"))
-        is_web_only = "%" in name or "?" in name  # in a name of a repository's file they mean nothing
+        is_web_only = "%" in name or "?" in name  # these have no special meaning in the name of a repository's file
         for tool, expected, more in (("st-dump", 3, ()), ("verify", 1, ()), ("mlx2gguf", 3, ("-o", "x.gguf"))):
             for address in (web,) if is_web_only else ("hf://org/elsewhere", web):
                 if tool == "mlx2gguf" and address == web:
@@ -154,7 +156,8 @@ def shards_elsewhere(root):
 
 
 def few_requests(root):
-    """What the headers of 30 shards and a small file take: the list of files, the index, and each file once."""
+    """Counts the requests for 30 shards' headers and a small file: the list of files, the index, and each file
+    once."""
     folder = os.path.join(root, "org/long")
     models.sharded(folder, 30, 1500)  # headers of more than 64 KiB
     hub = stand_in.Hub(root)
@@ -173,7 +176,8 @@ def few_requests(root):
 
 
 def silent_server(root):
-    """One that accepts and says nothing: readers and converters give up when the time without a byte is over."""
+    """With a server that accepts but never answers, readers and converters give up after the time limit without
+    data."""
     server = socket.create_server(("127.0.0.1", 0), backlog=64)
     endpoint = "http://127.0.0.1:%d" % server.getsockname()[1]
     tiny = os.path.join(root, "org/tiny/tiny.gguf")
@@ -197,7 +201,7 @@ def silent_server(root):
 
 
 def shards_silent(root):
-    """Thirty shards whose server stops answering are one time without a byte, not thirty."""
+    """Thirty shards on a server that stops answering cost one time limit, not thirty."""
     hub = stand_in.Hub(root)
     hub.faults = [{"fault": "hang", "arg": 300, "match": "model-000"}]
     wrong = []
@@ -210,7 +214,7 @@ def shards_silent(root):
 
 
 def published_and_broken(root):
-    """A file that is the published one and has findings: both are said."""
+    """A file that matches the published one but has findings: reports both."""
     folder = os.path.join(root, "org/broken")
     os.makedirs(folder)
     for name in ("duplicate", "warning", "sound"):
@@ -231,7 +235,8 @@ def published_and_broken(root):
 
 
 def queries_tell_files_apart(root):
-    """Two files that differ in the query alone, with one ETag and length, are two headers in the cache, which has no query."""
+    """Two addresses that differ only in the query, with equal ETag and length, need two entries in the header
+    cache."""
     hub = stand_in.Hub(root)
     commit = hub.repo("org/two").commit(".")
     wrong = []
@@ -254,7 +259,8 @@ own_cases = [cut_midway, shard_missing, shards_elsewhere, few_requests, silent_s
 
 
 def has_public_addresses():
-    """Are we in a network of our own, where the documentation's addresses may be given to this machine?"""
+    """Returns whether this network namespace is private, so that documentation addresses can be assigned to this
+    machine."""
     is_apart = os.listdir("/sys/class/net") == ["lo"] or len(open("/proc/net/dev").readlines()) == 3
     if not is_apart or shutil.which("ip") is None:
         return False

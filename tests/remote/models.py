@@ -1,4 +1,4 @@
-"""The models that a stand-in for the Hub serves to tests."""
+"""The models that the Hub's stand-in serves to tests."""
 import os
 import shutil
 import struct
@@ -10,7 +10,7 @@ def text(value):
 
 
 def gguf(path, tokens=0, rows=4, arch="llama"):
-    """A GGUF file with a vocabulary of so many tokens and one Q8_0 tensor of `rows` rows of 4096; its data is a hole."""
+    """Writes a GGUF with `tokens` tokens and one Q8_0 tensor of `rows` rows of 4096, whose data is a hole."""
     keys = [text("general.architecture") + struct.pack("<I", 8) + text(arch)]
     if tokens:
         words = b"".join(text("token-%08d" % number) for number in range(tokens))
@@ -26,7 +26,7 @@ def gguf(path, tokens=0, rows=4, arch="llama"):
 
 
 def safetensors(path, tensors):
-    """A safetensors file of F32 vectors with 4 values each."""
+    """Writes a safetensors file of F32 vectors with 4 values each."""
     rows = ['"%s":{"dtype":"F32","shape":[4],"data_offsets":[%d,%d]}' % (name, 16 * i, 16 * i + 16)
             for i, name in enumerate(tensors)]
     header = ("{" + ",".join(rows) + "}").encode()
@@ -35,7 +35,7 @@ def safetensors(path, tensors):
 
 
 def sharded(folder, shards, tensors):
-    """A model in so many shards with so many tensors each, and its index."""
+    """Writes a model with this many shards and tensors per shard, and its index."""
     os.makedirs(folder)
     index = []
     for shard in range(1, shards + 1):
@@ -48,7 +48,7 @@ def sharded(folder, shards, tensors):
 
 
 def hub(root, data, big_rows=1_470_000, big_tokens=470_000):
-    """org/tiny, big, gated, private, mlx, sharded and two below `root`. `data`: tests/data."""
+    """Writes org/tiny, big, gated, private, mlx, sharded and two below `root`. `data`: tests/data."""
     for name in ("tiny", "big", "gated", "private", "two"):
         os.makedirs(os.path.join(root, "org", name))
     tiny = os.path.join(root, "org/tiny/tiny.gguf")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Addresses of a real web server with TLS: nginx_cases.py BIN [NAME…]. A case is a function; what it returns is wrong."""
+"""Tests addresses on a real web server with TLS: nginx_cases.py BIN [NAME…]. Each case is a function that returns
+problems."""
 import os
 import re
 import shutil
@@ -15,11 +16,11 @@ binaries = os.path.abspath(sys.argv[1])
 wanted = sys.argv[2:]
 data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data")
 first_piece = 64 << 10
-helper = os.environ.get("MODELUTILS_FETCH")  # one that runs curl for each request keeps no connection
+helper = os.environ.get("MODELUTILS_FETCH")  # a helper that runs curl for each request keeps no connection
 
 
 class Place:
-    """What the cases have in common: files, certificates, how a tool is run."""
+    """What all cases share: files, certificates, running a tool."""
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "servers")
@@ -53,7 +54,7 @@ class Place:
 
 
 def against_local(place, server, tool, name, *arguments, prefix=""):
-    """Differences between what a tool says of an address and of the file there."""
+    """Returns differences between a tool's output for an address and for the file."""
     address = server.address + prefix + "/" + name
     status, said, errors = place.run(tool, *arguments, "--no-cache", address)
     local_status, local, _ = place.run(tool, *arguments, place.file(name))
@@ -65,7 +66,7 @@ def against_local(place, server, tool, name, *arguments, prefix=""):
 
 
 def refused(place, server, code, says, path, tool="gguf-dump", **more):
-    """What is wrong with how an address is refused: status 3, one line, this code, in few seconds."""
+    """Returns what is wrong with a refusal: it must have status 3, one line, this code, and take few seconds."""
     status, said, errors = place.run(tool, "--quiet", "--no-cache", server.address + path, **more)
     lines = errors.strip().split("\n")
     wrong = [] if status == 3 else ["status %s" % status]
@@ -75,7 +76,7 @@ def refused(place, server, code, says, path, tool="gguf-dump", **more):
 
 
 def ranges(log, most, allowed, connections=1):
-    """What is wrong with requests that were to be ranges, at most so many with so many bytes."""
+    """Returns what is wrong with range requests: at most this many, with at most this many bytes."""
     wrong = ["answer %d to %s" % (x.status, x.path) for x in log if x.status != 206 or not x.range.startswith("bytes=")]
     if not 0 < len(log) <= most:
         wrong.append("%d requests, %d allowed" % (len(log), most))
@@ -130,14 +131,14 @@ def safetensors_shards(place):
     server = nginx_server.Nginx(place.folder, place.files)
     wrong = against_local(place, server, "st-dump", "sharded/model.safetensors.index.json")
     log = server.close()
-    missing = [x for x in log if x.status == 404]  # config.json, which this model has not
+    missing = [x for x in log if x.status == 404]  # config.json, which this model lacks
     if len([x for x in log if x.path.endswith(".safetensors")]) < 30:
         wrong.append("does not ask for all shards")
     return wrong + ranges([x for x in log if x.status != 404], 65 - len(missing), 8 << 20, connections=9)
 
 
 def without_ranges(place):
-    """One answer, which ends soon after the header; a small file comes whole."""
+    """A single answer that ends soon after the header. A small file is sent whole."""
     server = nginx_server.Nginx(place.folder, place.files)
     wrong = against_local(place, server, "gguf-dump", "big.gguf", prefix="/no-ranges")
     wrong += against_local(place, server, "gguf-dump", "small.gguf", prefix="/no-ranges")
@@ -155,7 +156,7 @@ def redirect(place):
     log = server.close()
     if [x.status for x in log[:2]] != [302, 206]:
         wrong.append("answers %s" % [x.status for x in log])
-    return wrong + ranges(log[1:], 6, 1.3 * place.big_header)  # the address it led to is used again
+    return wrong + ranges(log[1:], 6, 1.3 * place.big_header)  # reuses the address that the redirect led to
 
 
 def redirect_to_http(place):
@@ -191,11 +192,11 @@ def refusals(place):
 
 
 def changed_under_way(place):
-    """Another file of the same length takes its place after the first answer: nginx then ignores the range."""
+    """Another file of equal length replaces it after the first answer; nginx then ignores the range."""
     path = place.file("changing.gguf")
     models.gguf(path, 470_000, 1000)
     models.gguf(path + ".new", 470_000, 1000)
-    os.utime(path + ".new", (1_000_000_000, 1_000_000_000))  # the ETag of nginx is length and time
+    os.utime(path + ".new", (1_000_000_000, 1_000_000_000))  # nginx's ETag is length and time
     server = nginx_server.Nginx(place.folder, place.files)
     command = [os.path.join(binaries, "gguf-dump"), "--quiet", "--no-cache", server.address + "/slow/changing.gguf"]
     tool = subprocess.Popen(command, env=place.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -212,7 +213,7 @@ def changed_under_way(place):
 
 
 def kept_header(place):
-    """The second look takes one request, for it has the first 64 KiB and the ETag."""
+    """The second run takes one request, because the first 64 KiB and the ETag are cached."""
     server = nginx_server.Nginx(place.folder, place.files)
     for _ in range(2):
         status, said, errors = place.run("st-dump", server.address + "/long.safetensors")

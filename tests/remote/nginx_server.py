@@ -1,4 +1,4 @@
-"""A real web server with TLS on loopback: nginx, run by whoever runs the test, all of it in one folder."""
+"""A real web server with TLS on loopback: nginx, run as the current user, with all files in one folder."""
 import ctypes
 import os
 import re
@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 
-# One process, so that root needs no other user for it. What a server compresses by itself, it does here, too.
+# A single process, so that root needs no second user. Compression is on, as on servers that compress by default.
 CONFIGURATION = """
 daemon off; master_process off; pid {work}/pid; error_log {work}/error.log;
 events {{}}
@@ -33,7 +33,7 @@ http {{
 
 
 def certificates(folder):
-    """An authority (ca.pem), and what it vouches for: this machine (here), another one (elsewhere)."""
+    """A certificate authority (ca.pem), with certificates for this machine (here) and another (elsewhere)."""
     def openssl(*arguments):
         subprocess.run(("openssl",) + arguments, check=True, capture_output=True, cwd=folder)
 
@@ -59,12 +59,12 @@ def end_with_parent():
 
 
 class Nginx:
-    """Serves `files`; `folder` has the certificates and gets all that nginx writes, in a folder of its own."""
+    """Serves `files`. `folder` has the certificates and receives all that nginx writes, in a folder of its own."""
 
     def __init__(self, folder, files, certificate="here", http2=False):
         self.work = os.path.join(folder, "nginx-%d" % len(os.listdir(folder)))
         os.mkdir(self.work)
-        for _ in range(20):  # a port may be taken between our look and nginx's
+        for _ in range(20):  # a port may be taken between our check and nginx's start
             with socket.socket() as probe:
                 probe.bind(("127.0.0.1", 0))
                 port = probe.getsockname()[1]
@@ -80,7 +80,8 @@ class Nginx:
         raise RuntimeError("nginx does not start: " + open(os.path.join(self.work, "error.log")).read())
 
     def listens(self):
-        """Its number is written when it has the port. That somebody answers there is not enough: it may be who took it."""
+        """Waits for nginx's pid file, written once it has the port. An answer on the port alone could be another
+        server's."""
         number = os.path.join(self.work, "pid")
         for _ in range(500):
             if self.process.poll() is not None:
@@ -103,7 +104,8 @@ class Nginx:
             time.sleep(0.002)
 
     def close(self):
-        """Ends it when its connections have ended, and answers with the requests: a line is written after the answer."""
+        """Ends nginx after its connections have ended. Returns the requests, whose log lines are written after the
+        answers."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGQUIT)
             try:

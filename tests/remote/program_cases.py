@@ -12,7 +12,7 @@ binaries, helper = (os.path.abspath(path) for path in sys.argv[1:3])
 data = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data")
 model = os.path.join(data, "gguf/small.gguf")
 
-# Answers by what is asked: a redirect for /to/ADDRESS, else the range of the model.
+# Answers by request: a redirect for /to/ADDRESS, otherwise the range of the model.
 CURL = """#!/usr/bin/env python3
 import json, os, re, shlex, sys
 settings = [shlex.split(line.replace(" = ", " ")) for line in sys.stdin]
@@ -49,7 +49,7 @@ esac
 
 
 class Run:
-    """One call of gguf-dump: its status, what it says, and the runs of curl."""
+    """Runs gguf-dump once. Returns its status, its output, and the runs of curl."""
 
     def __init__(self, address, *arguments, programs=("curl", "getent"), **environment):
         with tempfile.TemporaryDirectory() as folder:
@@ -117,17 +117,17 @@ def private_addresses_are_not_connected():
     wrong = []
     for to in ("http://private.test/x", "http://10.0.0.1/x", "http://[::1]/x", "http://mixed.test/x", "http://[::ffff:127.0.0.1]/x"):
         wrong += differs(Run("http://public.test/to/" + to), 3, 1, "private or loopback")
-    # Numbers that curl would take for 127.0.0.1.
+    # Numbers that curl would read as 127.0.0.1.
     for to in ("http://2130706433/x", "http://127.1/x", "http://0x7f000001/x", "http://0x7f.1/x"):
         wrong += differs(Run("http://public.test/to/" + to), 3, 1, "not well-formed")
-    # What is public by one of its addresses is no private server that may lead to others.
+    # A server with any public address counts as public, so it must not redirect to private ones.
     wrong += differs(Run("http://mixed.test/to/http://private.test/x"), 3, 1, "private or loopback")
     wrong += differs(Run("http://public.test/to/http://private.test/x", "--allow-private-redirect"), 0, 2)
     return wrong + differs(Run("http://private.test/to/http://here.test/x"), 0, 2)
 
 
 def tokens_in_the_clear():
-    """A localhost that is somewhere else gets no token."""
+    """A localhost that resolves to another machine gets no token."""
     wrong = differs(Run("hf://org/repo/x", HF_ENDPOINT="http://localhost", HF_TOKEN="t"), 3, 0, "over https or to this machine only")
     run = Run("hf://org/repo/x", HF_ENDPOINT="http://here.test", HF_TOKEN="hf_s3cret")
     return wrong + differs(run, 0, 1) + (["sends a token"] if "s3cret" in str(run.log[0]["settings"]) else [])

@@ -260,7 +260,7 @@ def wrong_bundles(work, root, key, public, payload):
 
 
 def each_byte(work, key, public):
-    """No byte of a bundle can be changed unseen."""
+    """Every change of a byte in a bundle is detected."""
     global failed
     root = f"{work}/small"
     os.mkdir(root)
@@ -280,7 +280,7 @@ made = {}
 
 
 def certificates(work):
-    """A root, an intermediate and leaves under it, as files."""
+    """Creates a root, an intermediate and leaf certificates, as files."""
     if made:
         return made
 
@@ -299,7 +299,7 @@ def certificates(work):
     make("other", None, authority)
     make("middle", "root", authority)
     make("leaf", "middle", "keyUsage=critical,digitalSignature\nextendedKeyUsage=codeSigning\n")
-    # It ends in the second in which it begins: OpenSSL 3.4 and newer make none that ends earlier.
+    # Expires in the second in which it begins; OpenSSL 3.4 and newer create none that expire earlier.
     make("expired", "middle", "keyUsage=critical,digitalSignature\n", days="0")
     make("useless", "middle", "keyUsage=critical,keyEncipherment\n")
     return made
