@@ -6,7 +6,6 @@
 #include <set>
 #include <unordered_set>
 
-#include "template/hidden_text.h"
 #include "template/inspect.h"
 
 namespace modelutils {

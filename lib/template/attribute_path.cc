@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "template/characters.h"
-#include "template/numbers.h"
+#include "template/python_literals.h"
 #include "template/python_text.h"
 #include "template/text_arguments.h"
 

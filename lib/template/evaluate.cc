@@ -6,7 +6,6 @@
 #include "template/operators.h"
 #include "template/printing.h"
 #include "template/python_text.h"
-#include "template/sliced.h"
 
 namespace modelutils::jinja {
 

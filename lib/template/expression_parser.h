@@ -2,7 +2,7 @@
 #pragma once
 
 #include "template/syntax.h"
-#include "template/token_stream.h"
+#include "template/tokens.h"
 
 namespace modelutils::jinja {
 

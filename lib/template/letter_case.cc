@@ -2,7 +2,6 @@
 #include <utf8proc.h>
 
 #include "base/utf8.h"
-#include "template/characters.h"
 #include "template/python_text.h"
 
 namespace modelutils::jinja {

@@ -8,9 +8,9 @@
 
 #include "template/interpreter.h"
 #include "template/natives.h"
-#include "template/numbers.h"
 #include "template/operators.h"
 #include "template/printing.h"
+#include "template/python_literals.h"
 
 namespace modelutils::jinja {
 

@@ -1,6 +1,8 @@
 // Python's operators for template values.
 #pragma once
 
+#include <optional>
+
 #include "template/machine.h"
 #include "template/syntax.h"
 
@@ -47,5 +49,11 @@ std::optional<double> as_real(const Value& value);
 std::optional<i64> as_integer(const Value& value);
 /// Like as_integer(), but fails with a TypeError that names `what`.
 Outcome<i64> need_integer(Machine& machine, const Value& value, std::string_view what);
+
+/// Slices a text, list, tuple or range. `step` must not be 0.
+Outcome<Value> sliced(Machine& machine, const Value& of, std::optional<i64> start, std::optional<i64> stop, i64 step);
+
+/// Returns the characters [begin, end) of a text; both must be at most its length.
+std::string_view characters(const Text& text, std::size_t begin, std::size_t end);
 
 }  // namespace modelutils::jinja

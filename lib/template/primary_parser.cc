@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include "template/expression_parser.h"
-#include "template/numbers.h"
+#include "template/python_literals.h"
 
 namespace modelutils::jinja {
 

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/utf8.h"
-#include "template/characters.h"
 
 namespace modelutils::jinja {
 

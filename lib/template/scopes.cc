@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "template/natives.h"
-#include "template/symbol_analysis.h"
-#include "template/syntax_children.h"
+#include "template/symbols.h"
+#include "template/syntax.h"
 
 namespace modelutils::jinja {
 

@@ -1,4 +1,5 @@
-// The symbols of one body of a template (template/scopes.h).
+// The symbols of one body of a template (template/scopes.h), and the first pass over it, which collects the names it
+// reads and assigns.
 #pragma once
 
 #include <map>
@@ -69,5 +70,31 @@ class Symbols {
   std::vector<std::size_t> branch_begins_;  // indices into undo_
   std::vector<Branches> branches_;
 };
+
+/// Records the uses of names in a body, except in nested bodies that have symbols of their own.
+class SymbolAnalysis {
+ public:
+  explicit SymbolAnalysis(Symbols& symbols) : symbols_(symbols) {}
+
+  void body(const Body& statements);
+  /// Accepts nullptr.
+  void expression(const Expression* node);
+  /// Declares names that are assigned on entry to the body: parameters and loop variables.
+  void parameters(const Expression& target);
+
+ private:
+  void statement(const Statement& node);
+  void condition_parts(const Statement& node);
+
+  Symbols& symbols_;
+};
+
+/// The special macro names read anywhere in a body, including nested bodies but not blocks.
+struct SpecialNames {
+  bool caller = false;
+  bool kwargs = false;
+  bool varargs = false;
+};
+SpecialNames special_names(const FunctionBody& function);
 
 }  // namespace modelutils::jinja

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "base/utf8.h"
-#include "template/characters.h"
 #include "template/printing.h"
+#include "template/python_text.h"
 
 namespace modelutils::jinja {
 

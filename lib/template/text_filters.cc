@@ -10,7 +10,6 @@
 #include "template/percent_format.h"
 #include "template/printing.h"
 #include "template/python_text.h"
-#include "template/sliced.h"
 #include "template/text_arguments.h"
 
 namespace modelutils::jinja {

@@ -9,7 +9,6 @@
 #include "template/operators.h"
 #include "template/printing.h"
 #include "template/python_text.h"
-#include "template/sliced.h"
 #include "template/text_arguments.h"
 
 namespace modelutils::jinja {

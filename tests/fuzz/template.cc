@@ -2,7 +2,6 @@
 #include <cstdlib>
 
 #include "json/reader.h"
-#include "template/hidden_text.h"
 #include "template/inspect.h"
 #include "template/prompt_text.h"
 #include "template/render.h"

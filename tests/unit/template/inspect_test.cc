@@ -8,7 +8,6 @@
 #include <iterator>
 
 #include "support/temp_dir.h"
-#include "template/hidden_text.h"
 #include "template_fixture.h"
 
 namespace modelutils {

@@ -1,4 +1,4 @@
-// Parses numbers in text by Python's rules.
+// Parses numbers and the escapes of strings by Python's rules.
 #pragma once
 
 #include <optional>
@@ -21,5 +21,9 @@ std::optional<double> real_of_text(std::string_view text);
 
 /// Parses digits with a point or an exponent. Returns infinity beyond the largest double, like Python.
 std::optional<double> parse_real(const std::string& digits);
+
+/// Decodes the text between the quotes like Python's "unicode-escape" codec; unknown escapes stay unchanged. Returns
+/// nullopt and sets `error` for incomplete escapes, and for those we do not support: \N{…} and surrogates.
+std::optional<std::string> unescaped(std::string_view text, std::string& error);
 
 }  // namespace modelutils::jinja
