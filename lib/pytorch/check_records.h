@@ -1,12 +1,36 @@
-// Compares the records of a checkpoint with their CRC-32 in the archive.
+// Compares the records of a checkpoint with their CRC-32 in the archive. Checksums of the bytes already read save
+// reading their data again.
 #pragma once
+
+#include <map>
+#include <mutex>
 
 #include "base/byte_source.h"
 #include "base/finding_log.h"
+#include "base/types.h"
 #include "pytorch/document.h"
-#include "pytorch/read_checksums.h"
 
 namespace modelutils::pytorch {
+
+/// Disjoint ranges of a file with their CRC-32. Adjacent ranges are merged, so memory does not grow when a file is read
+/// from start to end, by any number of threads.
+class ReadChecksums {
+ public:
+  struct Range {
+    u64 end = 0;
+    u32 crc32 = 0;
+  };
+
+  /// Records bytes read at `offset`. Ignores them if they overlap an earlier range. Thread-safe.
+  void add(u64 offset, Bytes bytes);
+
+  /// Ranges by their start. Not safe while another thread adds.
+  const std::map<u64, Range>& ranges() const { return ranges_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<u64, Range> ranges_;
+};
 
 /// Checks every record, reading only the parts that `read` does not cover yet. Findings, by record: "pt-zip-crc",
 /// "pt-zip-deflate". Checkpoints in the legacy form have no checksums. Fails only if reading fails.

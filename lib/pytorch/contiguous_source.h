@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "base/byte_source.h"
+#include "pytorch/check_records.h"
 #include "pytorch/document.h"
 #include "pytorch/inflate.h"
-#include "pytorch/read_checksums.h"
 
 namespace modelutils::pytorch {
 

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "base/checked_math.h"
-#include "pytorch/tensor_names.h"
 
 namespace modelutils::pytorch {
 

@@ -1,7 +1,9 @@
-// Resolves the tensors and storages described by a pickle to bytes in the file. Internal.
+// Names the tensors described by a pickle, and resolves them and their storages to bytes in the file. Internal.
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "pytorch/document.h"
 #include "pytorch/pickle_machine.h"
@@ -20,5 +22,26 @@ inline constexpr u64 max_pickle_bytes = u64{64} << 20;
 
 /// Reads the legacy form, used before torch 1.6, into `document`. Fails only if reading fails.
 Status parse_legacy(const ByteSource& source, Document& document);
+
+// Tensor names: the keys from the root, joined by '.'.
+
+struct NamedTensor {
+  std::string name;
+  std::size_t tensor = 0;  ///< index into PickleMachine::tensors()
+};
+
+struct NamedTensors {
+  std::vector<NamedTensor> tensors;
+  u64 unnamed = 0;  ///< tensors and bare storages below the root without a name
+};
+
+/// Returns every tensor below the root in pickle order, once per path to it. Findings: "pt-same-name" for two tensors
+/// with the same name; "pt-unnamed" for tensors in sets, in attributes, or below keys that are neither text nor
+/// numbers; "pt-limit" beyond 100 levels, or if the list would need far more memory than the file (containers reachable
+/// by many paths, long keys that recur in many names).
+NamedTensors named_tensors(const PickleMachine& machine, u64 file_size, FindingLog& findings);
+
+/// Returns "state_dict", "model" or "module" if the root is a dict with the weights under that key; else empty.
+std::string wrapper_key(const PickleMachine& machine);
 
 }  // namespace modelutils::pytorch

@@ -1,4 +1,5 @@
-#include "pytorch/tensor_names.h"
+// Derives tensor names in a checkpoint: the keys from the root, joined by '.'.
+#include "pytorch/resolve.h"
 
 #include <fmt/core.h>
 

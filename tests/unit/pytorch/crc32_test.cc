@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "pytorch/read_checksums.h"
+#include "pytorch/check_records.h"
 
 namespace modelutils::pytorch {
 namespace {
