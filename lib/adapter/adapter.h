@@ -7,9 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "adapter/peft_scaling.h"
+#include "adapter/module_pattern.h"
 #include "base/byte_source.h"
 #include "base/error.h"
 #include "io/model_folder.h"
@@ -17,6 +18,35 @@
 #include "tensor/types.h"
 
 namespace modelutils::adapter {
+
+/// The rank and the scale that PEFT gives each module.
+class PeftScaling {
+ public:
+  using Patterns = std::vector<std::pair<ModulePattern, double>>;
+
+  PeftScaling() = default;
+  PeftScaling(double rank, double alpha, bool is_rslora, Patterns ranks, Patterns alphas)
+      : rank_(rank), alpha_(alpha), is_rslora_(is_rslora), ranks_(std::move(ranks)), alphas_(std::move(alphas)) {}
+
+  struct Values {
+    double rank = 0;
+    double scale = 0;  ///< alpha / rank; with rslora, alpha / √rank
+  };
+  /// Returns the values for a module, or for a parameter with its own pair ("….experts.down_proj"): from the first
+  /// pattern that matches, else the defaults. Fails with "adapter-config" for a name that is not printable ASCII, or if
+  /// there are too many keys and modules to try. Not thread-safe.
+  Result<Values> of(std::string_view module) const;
+
+ private:
+  Result<double> value(std::string_view field, const Patterns& patterns, std::string_view module,
+                       double otherwise) const;
+
+  double rank_ = 1;
+  double alpha_ = 1;
+  bool is_rslora_ = false;
+  Patterns ranks_, alphas_;
+  mutable u64 steps_ = u64{1} << 30;  // remaining steps for matching keys
+};
 
 enum class Origin : u8 { peft, mlx_lm };
 
@@ -100,7 +130,7 @@ Result<safetensors::ShardSet> open_weights(const ModelFolder& folder);
 /// adapter_config.json, or a rank that contradicts the tensors), "adapter-method" (a method other than LoRA),
 /// "adapter-pair" (an incomplete pair, or ranks or dimensions that do not match), "adapter-tensor" (an unexpected
 /// tensor, or a type that factors cannot have); also fails if reading or json/reader.h fails, or on findings of
-/// `weights`. Does not apply the container rules; see rules/safetensors/adapter.h.
+/// `weights`. Does not apply the container rules; see rules/safetensors/rules.h.
 Result<Adapter> read_adapter(const ModelFolder& folder, const safetensors::ShardSet& weights);
 
 }  // namespace modelutils::adapter

@@ -1,4 +1,5 @@
-#include "adapter/expert_parameters.h"
+// PEFT's pairs for three-dimensional expert parameters (target_parameters).
+#include "adapter/pairs.h"
 
 #include <fmt/core.h>
 

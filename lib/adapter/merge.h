@@ -99,7 +99,7 @@ class TensorMerge {
   mutable u64 applied_ = 0;  // rows processed since loading; after the last one the factors are freed
 };
 
-/// Opens an adapter's directory. Implemented in rules/safetensors/adapter.h, which this room must not include.
+/// Opens an adapter's directory. Implemented in rules/safetensors/rules.h, which this room must not include.
 using OpenAdapter = Result<Adapter> (*)(const std::string& directory);
 
 /// Maps adapters to a base. Returns the merge of each tensor that they change, by name. Fails like `open` and

@@ -90,4 +90,10 @@ struct PairValues {
 };
 Result<PairValues> read_pair(const Adapter& adapter, const Pair& pair, const std::vector<double>& scales);
 
+/// Renames the modules "….experts" and "….experts.base_layer" to the parameters that they change, which the shapes
+/// determine, and gives their factors the strides of stacks of experts: A [E·r, in] has the experts' rows
+/// consecutively, B [out, r·E] has their columns interleaved. PEFT before 0.19.1 swapped the two sides. Fails with
+/// "adapter-pair" if the shapes match no parameter, or one in both orientations.
+Status resolve_expert_parameters(Adapter& adapter, const arch::Names& names, const arch::Sizes& sizes);
+
 }  // namespace modelutils::adapter

@@ -10,7 +10,7 @@
 
 #include "forms/foreign_method.h"
 #include "forms/modules.h"
-#include "forms/stored_matrix.h"
+#include "forms/stored_form.h"
 
 namespace modelutils {
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/byte_reader.h"
-#include "forms/gathered_pieces.h"
 #include "forms/nibble_squares.h"
 #include "mlx/spread_codes.h"
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/byte_source.h"
+#include "base/error.h"
 #include "base/types.h"
 #include "forms/gathered_plane.h"
 #include "mlx/quantization.h"
@@ -139,5 +141,25 @@ inline const FormInfo& form_info(const StoredForm& form) {
 
 /// Returns "affine 4-bit, group 64, BF16 scales"; for plain forms, the type's name.
 std::string text_with_scales(const StoredForm& form);
+
+/// The location of a stored tensor that is a plane of a matrix.
+struct StoredPlane {
+  const ByteSource* file = nullptr;
+  u64 offset = 0;  ///< absolute
+};
+
+struct StoredMatrix {
+  StoredForm form;
+  u64 elements = 0;
+  u64 columns = 1;  ///< elements per row
+  std::array<StoredPlane, max_planes> planes;
+};
+
+/// Reads the lines of a plane for rows [first, first + count), `layout.line_bytes` for each row even if rows share a
+/// line. Fails only if reading fails.
+Status read_lines(const StoredPlane& plane, const PlaneLayout& layout, u64 first, u64 count, MutableBytes out);
+
+/// Reads rows [first, first + count), reusing the buffers of `out`. Fails only if reading fails.
+Status read_rows(const StoredMatrix& matrix, u64 first, u64 count, StoredRows& out);
 
 }  // namespace modelutils

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "forms/stored_matrix.h"
+#include "forms/stored_form.h"
 
 namespace modelutils {
 

@@ -9,7 +9,7 @@
 
 #include "arch/family.h"
 #include "base/error.h"
-#include "forms/stored_matrix.h"
+#include "forms/stored_form.h"
 #include "hf/config.h"
 #include "mlx/quantization.h"
 #include "model/left_out.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "forms/stored_matrix.h"
+#include "forms/stored_form.h"
 
 namespace modelutils {
 

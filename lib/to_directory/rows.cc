@@ -8,7 +8,7 @@
 #include "mlx/quantize.h"
 #include "tensor/dequantize.h"
 #include "transfer/gather_units.h"
-#include "transfer/operation.h"
+#include "transfer/recipe.h"
 
 namespace modelutils {
 

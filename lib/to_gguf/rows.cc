@@ -5,12 +5,12 @@
 #include <cstring>
 #include <numeric>
 
-#include "forms/gathered_pieces.h"
+#include "forms/gathered_plane.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
 #include "to_gguf/transposed_rows.h"
 #include "transfer/gather_units.h"
-#include "transfer/operation.h"
+#include "transfer/recipe.h"
 
 namespace modelutils {
 

@@ -1,19 +1,22 @@
 #include "transfer/carriers.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <vector>
 
 #include "tensor/dequantize.h"
-#include "transfer/fp8_carrier.h"
+#include "tensor/half.h"
+#include "transfer/encoders.h"
 #include "transfer/integer_carrier.h"
-#include "transfer/nvfp4_carrier.h"
-#include "transfer/q8_0_best.h"
-#include "transfer/repack_blocks.h"
+#include "transfer/mlx_target.h"
 #include "transfer/value_sums.h"
 
 namespace modelutils {
@@ -90,6 +93,156 @@ void repack_mlx(const StoredForm& form, u64 columns, const Target& target, const
   const MlxForm groups = mlx_groups(form, columns);
   if (target.carry == Carry::blocks) return repack_blocks(groups, target.type, planes[0], planes[1], planes[2], out);
   encode_q8_0_best(groups, planes[0], planes[1], planes[2], exact, out);
+}
+
+// F8_E4M3 with scales. ggml has no FP8 type. Conditions: docs/conversion.md.
+
+constexpr double greatest_e4m3 = 448;
+
+// True if the product of every E4M3 number with `scale` is exact in BF16. E4M3 numbers are n × 2^e with n < 16 and −9 ≤
+// e ≤ 5, so this holds for powers of two within BF16's exponent range.
+bool is_exact_in_bf16(float scale) {
+  int exponent = 0;
+  return std::frexp(std::abs(scale), &exponent) == 0.5f && exponent >= -116 && exponent <= 120;
+}
+
+ScaleUse fp8_scale_use(const StoredForm& /*form*/, u64 /*columns*/, const RepackOptions& /*options*/) {
+  return ScaleUse::size;
+}
+
+void analyse_fp8(const StoredForm& form, u64 /*columns*/, const StoredPlanes& planes, ScaleAnalysis& analysis) {
+  const u64 width = type_info(form.types[1]).block_bytes;
+  for (Bytes left = planes[1]; !left.empty(); left = left.subspan(width)) {
+    const float scale = scale_at(form.types[1], left.data());
+    ++analysis.values;
+    analysis.inexact += is_exact_in_bf16(scale) || scale == 0 ? 0 : 1;
+    const double bound = std::abs(double{scale}) * greatest_e4m3;
+    if (!std::isfinite(scale)) {
+      ++analysis.not_finite;
+    } else if (bound > double{std::numeric_limits<float>::max()}) {
+      ++analysis.overflowing;
+    }
+    if (!(bound <= analysis.largest)) analysis.largest = std::isnan(bound) ? HUGE_VAL : bound;
+  }
+}
+
+Result<Target> choose_fp8(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
+                          const RepackOptions& options, bool must_be_f32) {
+  if (analysis.has_bad_scales()) {
+    return input_error("convert-scale",
+                       "has a scale that is NaN or so large that values become infinite; the file is damaged");
+  }
+  const auto encoded = [&](TensorType type, bool exact, std::string reason) {
+    return Target{type, Carry::encode, exact, std::move(reason)};
+  };
+  if (must_be_f32) return encoded(TensorType::F32, true, "llama.cpp requires F32 here");
+  const bool has_one_scale = form.scale_rows == 0 && form.scale_columns == 0;
+  if (analysis.inexact > 0 && has_one_scale && options.may_scale && !options.compat) {
+    Target target{TensorType::BF16, Carry::blocks, true, "E4M3 is exact in BF16; times the tensor .scale"};
+    target.has_scale = true;
+    return target;
+  }
+  if (analysis.inexact == 0) return encoded(TensorType::BF16, true, "every value is exact in BF16");
+  std::string reason = "no block type holds FP8, and scales that are not powers of two are exact in F32 alone";
+  if (options.exact && options.fallback != TensorType::F32) {
+    return input_error("convert-inexact",
+                       fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
+                                   text_with_scales(form), type_name(options.fallback), reason));
+  }
+  TensorType type = options.fallback;
+  if (type == TensorType::Q8_0 && columns % 32 != 0) {
+    reason += "; rows do not fill blocks of 32";
+    type = TensorType::F16;
+  }
+  if ((type == TensorType::Q8_0 && !(analysis.largest / 127 < 65504)) ||
+      (type == TensorType::F16 && !(analysis.largest <= 65504))) {
+    reason += fmt::format("; values too large for {}", type_name(type));
+    type = TensorType::F32;
+  }
+  return encoded(type, type == TensorType::F32, std::move(reason));
+}
+
+// Writes the elements without their scale, as BF16.
+void repack_fp8(const StoredForm& /*form*/, u64 /*columns*/, const Target& /*target*/, const StoredPlanes& planes,
+                std::span<const float> /*exact*/, MutableBytes out) {
+  std::vector<float> values(planes[0].size());
+  dequantize(TensorType::F8_E4M3, planes[0], values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const u16 half = f32_to_bf16(values[i]);
+    std::memcpy(out.data() + 2 * i, &half, sizeof half);
+  }
+}
+
+bool fp8_carries_exactly(const StoredForm& /*form*/, u64 /*columns*/, const ScaleAnalysis& analysis, TensorType type) {
+  return type == TensorType::F32 || (type == TensorType::BF16 && analysis.inexact == 0);
+}
+
+// NVFP4: blocks with a ".scale" tensor if the runtime applies it, else decoded.
+
+MlxForm blocks_of(u64 columns) {
+  return {mlx::default_params(mlx::Mode::nvfp4), TensorType::U8, TensorType::F32, columns};
+}
+
+void analyse_nvfp4(const StoredForm& form, u64 /*columns*/, const StoredPlanes& planes, ScaleAnalysis& analysis) {
+  analysis.values += planes[1].size();
+  for (const std::byte scale : planes[1]) {
+    const u8 byte = static_cast<u8>(scale);
+    const bool is_nan = (byte & 0x7F) == 0x7F;
+    analysis.not_finite += is_nan ? 1 : 0;
+    analysis.negative += !is_nan && byte >= 0x80 ? 1 : 0;
+  }
+  for (Bytes left = planes[2]; !left.empty(); left = left.subspan(sizeof(float))) {
+    const float factor = nvfp4_factor(form, left.data());
+    const double bound = 6.0 * 448 * std::abs(double{factor});
+    if (!std::isfinite(factor)) {
+      ++analysis.not_finite;
+    } else if (bound > double{std::numeric_limits<float>::max()}) {
+      ++analysis.overflowing;
+    }
+    if (!(bound <= analysis.largest)) analysis.largest = std::isnan(bound) ? HUGE_VAL : bound;
+  }
+}
+
+// Fails with "convert-inexact" or "convert-scale".
+Result<Target> choose_nvfp4(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis,
+                            const RepackOptions& options, bool must_be_f32) {
+  if (analysis.has_bad_scales()) {
+    return input_error("convert-scale", "has scales that are negative, NaN or too large; the file is damaged");
+  }
+  const auto encoded = [](TensorType type, bool exact, std::string reason) {
+    return Target{type, Carry::encode, exact, std::move(reason)};
+  };
+  if (must_be_f32) return encoded(TensorType::F32, true, "llama.cpp requires F32 here");
+  if (options.may_scale && !options.compat && columns % 64 == 0) {
+    Target target{TensorType::NVFP4, Carry::blocks, true, "times the tensor .scale"};
+    target.has_scale = true;
+    return target;
+  }
+  std::string reason = columns % 64 != 0 ? "rows do not fill NVFP4's blocks of 64"
+                       : options.compat  ? "for runtimes without NVFP4"
+                                         : "llama.cpp does not apply the scale of a whole tensor here";
+  if (options.exact && options.fallback != TensorType::F32) {
+    return input_error("convert-inexact",
+                       fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",
+                                   form_info(form).text(form), type_name(options.fallback), reason));
+  }
+  TensorType type = options.fallback;
+  if (type == TensorType::Q8_0 && columns % 32 != 0) {
+    reason += "; rows do not fill blocks of 32";
+    type = TensorType::F16;
+  }
+  if (type == TensorType::F16 && !(analysis.largest <= 65504)) type = TensorType::F32;
+  return encoded(type, type == TensorType::F32, std::move(reason));
+}
+
+bool nvfp4_carries_exactly(const StoredForm& /*form*/, u64 /*columns*/, const ScaleAnalysis& /*analysis*/,
+                           TensorType type) {
+  return type == TensorType::F32 || type == TensorType::NVFP4;  // together with its ".scale" tensor
+}
+
+void repack_nvfp4(const StoredForm& /*form*/, u64 columns, const Target& target, const StoredPlanes& planes,
+                  std::span<const float> /*exact*/, MutableBytes out) {
+  repack_blocks(blocks_of(columns), target.type, planes[0], planes[1], {}, out);
 }
 
 // clang-format off

@@ -103,4 +103,7 @@ Result<Target> choose_target(const MlxForm& form, const ScaleAnalysis& analysis,
 /// True if a tensor of `type`, converted from such a matrix, equals it in every value.
 bool carries_exactly(const MlxForm& form, const ScaleAnalysis& analysis, TensorType type);
 
+/// Converts whole groups to blocks of `type` (Carry::blocks). `out` must have exactly the bytes they need.
+void repack_blocks(const MlxForm& form, TensorType type, Bytes codes, Bytes scales, Bytes biases, MutableBytes out);
+
 }  // namespace modelutils

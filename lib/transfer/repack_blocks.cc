@@ -1,4 +1,5 @@
-#include "transfer/repack_blocks.h"
+// Kernels that convert MLX codes to ggml blocks without decoding them.
+#include "transfer/mlx_target.h"
 
 #include <algorithm>
 #include <array>

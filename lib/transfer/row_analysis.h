@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/error.h"
-#include "forms/stored_matrix.h"
+#include "forms/stored_form.h"
 #include "transfer/carriers.h"
 
 namespace modelutils {

@@ -1,4 +1,4 @@
-#include "forms/gathered_pieces.h"
+#include "forms/gathered_plane.h"
 
 #include <gtest/gtest.h>
 

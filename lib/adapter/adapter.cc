@@ -1,4 +1,4 @@
-#include "adapter/peft_scaling.h"
+#include "adapter/adapter.h"
 
 #include <fmt/core.h>
 

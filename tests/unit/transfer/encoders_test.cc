@@ -1,4 +1,4 @@
-#include "transfer/q8_0_best.h"
+#include "transfer/encoders.h"
 
 #include <gtest/gtest.h>
 
