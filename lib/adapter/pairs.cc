@@ -329,10 +329,11 @@ Status check_scaled(const Adapter& adapter, const Base& base, const std::vector<
     if (scaled == base.scaled.end()) continue;
     const std::string_view lost = arch::scaled_pair_is_lost(*base.family, pair.row, scaled->second);
     if (lost.empty()) continue;
-    return input_error("adapter-merge",
-                       fmt::format("would be a pair on {}, which {}; merge the adapter (mlx2gguf BASE --lora ADAPTER)",
-                                   pair.name, lost),
-                       at_tensor(adapter.modules[pair.blocks.front().module].name), {}, adapter.path);
+    return input_error(
+        "adapter-merge",
+        fmt::format("would become a LoRA pair on {}, which {}; merge the adapter (mlx2gguf BASE --lora ADAPTER)",
+                    pair.name, lost),
+        at_tensor(adapter.modules[pair.blocks.front().module].name), {}, adapter.path);
   }
   return {};
 }

@@ -1,10 +1,46 @@
 // The JSON of a safetensors header -> Document. Internal; callers use parse.h.
 #pragma once
 
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
 #include "safetensors/document.h"
-#include "safetensors/storage.h"
+#include "safetensors/on_demand.h"
 
 namespace modelutils::safetensors {
+
+/// Owns the data that a Document's views point to.
+class Storage {
+ public:
+  on_demand::PaddedText text;
+
+  /// Returns a view that is valid as long as this object.
+  std::string_view keep(const on_demand::Text& string) {
+    return string.copied ? std::string_view(unescaped_.emplace_back(string.text)) : string.text;
+  }
+
+  std::span<const u64> keep(std::span<const u64> dims) {
+    if (dims.size() > free_.size()) {
+      const std::size_t size = std::max(chunk_size, dims.size());
+      chunks_.emplace_back(new u64[size]);
+      free_ = {chunks_.back().get(), size};
+    }
+    const std::span<u64> kept = free_.first(dims.size());
+    std::copy(dims.begin(), dims.end(), kept.begin());
+    free_ = free_.subspan(dims.size());
+    return kept;
+  }
+
+ private:
+  static constexpr std::size_t chunk_size = 8192;
+  std::deque<std::string> unescaped_;
+  std::vector<std::unique_ptr<u64[]>> chunks_;
+  std::span<u64> free_;
+};
 
 /// Reads the JSON text in `storage` into `document` (metadata, tensors, findings, complete). `text_offset` is the
 /// text's offset in the file; offsets in findings include it.

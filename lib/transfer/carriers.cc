@@ -143,7 +143,7 @@ Result<Target> choose_fp8(const StoredForm& form, u64 columns, const ScaleAnalys
     return target;
   }
   if (analysis.inexact == 0) return encoded(TensorType::BF16, true, "every value is exact in BF16");
-  std::string reason = "no block type holds FP8, and scales that are not powers of two are exact in F32 alone";
+  std::string reason = "no block type holds FP8, and scales that are not powers of two are exact only in F32";
   if (options.exact && options.fallback != TensorType::F32) {
     return input_error("convert-inexact",
                        fmt::format("{} would become {} with an error ({}); --fallback f32 carries it exactly",

@@ -1,4 +1,5 @@
-#include "tokenizer/read/sentencepiece.h"
+// Parses tokenizer.model, SentencePiece's protobuf, without a protobuf library.
+#include "tokenizer/read/build.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,5 @@
-#include "tokenizer/read/vocabulary.h"
+// The base vocabulary (text -> id) and the token list built from it.
+#include "tokenizer/read/build.h"
 
 #include <fmt/core.h>
 

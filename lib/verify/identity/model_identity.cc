@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/path.h"
-#include "hf/model_card_from_keys.h"
+#include "hf/model_card_writer.h"
 #include "listing/listing.h"
 #include "tokenizer/read/chat_template.h"
 

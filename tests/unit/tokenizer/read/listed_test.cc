@@ -2,7 +2,7 @@
 // compared with llama.cpp's.
 #include <gtest/gtest.h>
 
-#include "tokenizer/read/python_literal.h"
+#include "tokenizer/read/build.h"
 #include "tokenizer_fixture.h"
 
 namespace modelutils {

@@ -1,4 +1,4 @@
-#include "tokenizer/read/sentencepiece.h"
+#include "tokenizer/read/build.h"
 
 #include <gtest/gtest.h>
 
