@@ -171,8 +171,8 @@ Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file) {
   Facts facts;
   facts.architecture = index.architecture();
   if (const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens")) facts.tokens = tokens->count;
-  const gguf::TensorInfo* embedding = index.tensor("token_embd.weight");
-  if (embedding != nullptr && embedding->ne.size() == 2) facts.embedding_rows = embedding->ne[1];
+  const gguf::TensorInfo* matrix = index.tensor("token_embd.weight");
+  if (matrix != nullptr && matrix->ne.size() == 2) facts.embedding_rows = matrix->ne[1];
   for (const FactRow& row : fact_rows) {
     MU_ASSIGN(facts.*row.fact, read_fact(index, file, row.key));
   }

@@ -31,7 +31,7 @@ std::string name_of(const arch::KeyFacts& facts) {
 std::string types_of(const arch::KeyFacts& facts) {
   std::string text;
   for_each_name(facts.types,
-                      [&](std::string_view type) { text += fmt::format("{}`{}`", text.empty() ? "" : ", ", type); });
+                [&](std::string_view type) { text += fmt::format("{}`{}`", text.empty() ? "" : ", ", type); });
   if (facts.length == "layers") text += ", one for each layer";
   if (facts.length == "tokens") text += ", one for each token";
   if (!facts.length.empty() && facts.length != "layers" && facts.length != "tokens" && facts.length != "any") {
