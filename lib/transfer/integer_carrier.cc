@@ -163,7 +163,7 @@ void repack(const StoredForm& form, u64 columns, const StoredPlanes& planes, std
   const IntegerParams& of = form.integers;
   const u64 width = of.group == 0 ? columns : of.group;
   const bool is_f16 = form.types[1] == TensorType::F16;
-  const u64 block_bytes = type_info(TYPE).block_bytes;
+  const u64 packed_bytes = type_info(TYPE).block_bytes;
   const i32 greatest_code = (1 << (of.is_signed ? of.bits - 1 : of.bits)) - 1;
   const std::byte* codes = planes[0].data();
   const std::byte* scale = planes[1].data();
@@ -177,7 +177,7 @@ void repack(const StoredForm& form, u64 columns, const StoredPlanes& planes, std
       // Q4_0 codes are −8 … 7. A block that contains 8 contains no −8, so negate the block and its scale.
       const bool may_have_eight = TYPE == TensorType::Q4_0 && greatest_code - zero >= 8;
       const std::byte* const group_end = codes + std::min<u64>(width, static_cast<u64>(row_end - codes));
-      for (; codes != group_end; codes += block, out += block_bytes) {
+      for (; codes != group_end; codes += block, out += packed_bytes) {
         SixteenBytes first = sixteen_at(codes) - less;
         SixteenBytes second = sixteen_at(codes + block / 2) - less;
         u16 own_half = half;
