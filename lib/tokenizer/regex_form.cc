@@ -1,20 +1,170 @@
 #include "tokenizer/regex_form.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <array>
+#include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/utf8.h"
-#include "tokenizer/regex_class.h"
-#include "tokenizer/regex_words.h"
+#include "tokenizer/regex_syntax.h"
 
 namespace modelutils::tokenizer {
 
 namespace {
 
-constexpr std::size_t max_regex = 16 * 1024;
-constexpr int max_depth = 32;
+// The finite set of texts that a part of a regex matches. Larger sets are not listed.
+using Words = std::vector<std::string>;
+constexpr std::size_t max_words = 64;
+constexpr std::size_t max_members = 8;  // of a class
+
+// Returns every left word followed by every right word; nullopt if one side is not listed or the result is too large.
+std::optional<Words> product(const std::optional<Words>& left, const std::optional<Words>& right) {
+  if (!left || !right || left->size() * right->size() > max_words) return std::nullopt;
+  Words words;
+  for (const std::string& a : *left) {
+    for (const std::string& b : *right) words.push_back(a + b);
+  }
+  return words;
+}
+
+// Returns the words sorted, without duplicates. Returns nullopt if a word is a prefix of another, because then the
+// order of the alternatives matters.
+std::optional<Words> order_free(Words words) {
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i].starts_with(words[i - 1])) return std::nullopt;
+  }
+  return words;
+}
+
+// Returns "<c>" if `words` (sorted) are the English contractions 's 't 're 've 'm 'll 'd, "<C>" if they are these in
+// both cases, else an empty text.
+std::string_view contractions_name(const Words& words) {
+  static const auto spelled = [](bool both_cases) {
+    Words all;
+    for (const std::string_view ending : {"s", "t", "re", "ve", "m", "ll", "d"}) {
+      std::optional<Words> forms = Words{"'"};
+      for (const char c : ending) {
+        Words cases = {std::string(1, c)};
+        if (both_cases) cases.emplace_back(1, static_cast<char>(c ^ 0x20));
+        forms = product(forms, cases);
+      }
+      all.insert(all.end(), forms->begin(), forms->end());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  static const Words small = spelled(false), both = spelled(true);
+  return words == small ? "<c>" : words == both ? "<C>" : "";
+}
+
+// Spells one character as in a regex, outside or inside a class.
+std::string literal(char32_t value, bool in_class) {
+  if (value == '\n') return "\\n";
+  if (value == '\r') return "\\r";
+  if (value == '\t') return "\\t";
+  if (value < 0x20 || (value >= 0x7F && value < 0xA0)) return fmt::format("\\x{:02X}", static_cast<u32>(value));
+  std::string text;
+  const std::string_view special = in_class ? "\\[]^-&" : "\\[](){}.*+?^$|<>";
+  if (value < 0x80 && special.find(static_cast<char>(value)) != std::string_view::npos) text += '\\';
+  append_utf8(text, value);
+  return text;
+}
+
+// A set of characters in canonical order.
+class ClassForm {
+ public:
+  explicit ClassForm(const RegexSet& set) : negated_(set.negated) {
+    add(set);
+    for (const RegexSet& other : set.common) common_.push_back(ClassForm(other).text());
+    join_categories();
+  }
+
+  // "x", "\s", "[a-z\s]", "[^\n\r]", …
+  std::string text() const {
+    if (common_.empty() && ranges_.empty() && properties_.size() == 1 && properties_.begin()->front() == '\\') {
+      std::string property = *properties_.begin();
+      if (negated_) property[1] = static_cast<char>(property[1] ^ 0x20);  // \s and \S, \p{X} and \P{X}
+      return property;
+    }
+    if (common_.empty() && properties_.empty() && !negated_ && ranges_.size() == 1 &&
+        ranges_.begin()->first == ranges_.begin()->second) {
+      return literal(ranges_.begin()->first, false);
+    }
+    std::string text = negated_ ? "[^" : "[";
+    for (const auto& [first, last] : ranges_) {
+      text += literal(first, true);
+      if (last == first) continue;
+      if (last > first + 1) text += '-';
+      text += literal(last, true);
+    }
+    for (const std::string& property : properties_) text += property;
+    for (const std::string& other : common_) text += "&&" + other;
+    return text + "]";
+  }
+
+  // Returns the members if they are few and the set has only ranges; else nullopt.
+  std::optional<Words> members() const {
+    if (negated_ || !properties_.empty() || !common_.empty()) return std::nullopt;
+    Words members;
+    for (const auto& [first, last] : ranges_) {
+      if (last - first >= max_members) return std::nullopt;
+      for (char32_t value = first; value <= last; ++value) append_utf8(members.emplace_back(), value);
+      if (members.size() > max_members) return std::nullopt;
+    }
+    return members;
+  }
+
+ private:
+  void add(const RegexSet& set) {
+    for (const auto& [first, last] : set.ranges) add_range(first, last);
+    for (const std::string& property : set.properties) {
+      properties_.insert(property == "\\d" ? "\\p{Nd}" : property == "\\D" ? "\\P{Nd}" : property);
+    }
+    for (const RegexSet& nested : set.nested) {
+      if (nested.negated || !nested.common.empty()) {
+        properties_.insert(ClassForm(nested).text());
+      } else {
+        add(nested);
+      }
+    }
+  }
+
+  // Joins the range with those that it overlaps or touches.
+  void add_range(char32_t first, char32_t last) {
+    auto at = ranges_.upper_bound(first);
+    if (at != ranges_.begin() && std::prev(at)->second + 1 >= first) --at;
+    while (at != ranges_.end() && at->first <= last + 1) {
+      first = std::min(first, at->first);
+      last = std::max(last, at->second);
+      at = ranges_.erase(at);
+    }
+    ranges_.emplace(first, last);
+  }
+
+  // Replaces all subcategories of a general category of Unicode by the category, and removes those beside it.
+  void join_categories() {
+    for (const std::string_view parts : {"Lltmou", "Mcen", "Ndlo", "Pcdefios", "Sckmo"}) {
+      const std::string whole = fmt::format("\\p{{{}}}", parts.front());
+      Words all;
+      for (const char part : parts.substr(1)) all.push_back(fmt::format("\\p{{{}{}}}", parts.front(), part));
+      const bool is_complete =
+          std::all_of(all.begin(), all.end(), [&](const auto& part) { return properties_.count(part) != 0; });
+      if (is_complete) properties_.insert(whole);
+      if (properties_.count(whole) == 0) continue;
+      for (const std::string& part : all) properties_.erase(part);
+    }
+  }
+
+  std::map<char32_t, char32_t> ranges_;  // first and last
+  std::set<std::string> properties_;
+  Words common_;  // forms of the sets right of &&
+  bool negated_;
+};
 
 // A part of a regex in its canonical spelling.
 struct Form {
@@ -37,321 +187,95 @@ void simplify(std::vector<Form>& alternatives) {
   }
 }
 
-class RegexReader {
- public:
-  explicit RegexReader(std::string_view regex) : rest_(regex) {}
-
-  std::optional<std::string> read() {
-    const auto whole = alternation(0, false);
-    if (!whole || !rest_.empty()) return std::nullopt;
-    return whole->text;
-  }
-
- private:
-  bool take(std::string_view text) {
-    if (!rest_.starts_with(text)) return false;
-    rest_.remove_prefix(text.size());
-    return true;
-  }
-  std::optional<char32_t> take_character() {
-    if (rest_.empty()) return std::nullopt;
-    const CodePoint point = decode_utf8(rest_);
-    if (!point.valid) return std::nullopt;
-    rest_.remove_prefix(point.size);
-    return point.value;
-  }
-
-  // Parses a|b|c up to a closing bracket or the end.
-  std::optional<Form> alternation(int depth, bool ignore_case) {
-    if (depth > max_depth) return std::nullopt;
-    std::vector<Form> alternatives;
-    do {
-      auto one = sequence(depth, ignore_case);
-      if (!one) return std::nullopt;
-      alternatives.push_back(std::move(*one));
-    } while (take("|"));
-    name_contractions(alternatives);
-    simplify(alternatives);
-    if (alternatives.size() == 1) return alternatives.front();
-    Form form;
-    form.atomic = false;
+// Replaces runs of alternatives that together are the contractions by their name.
+void name_contractions(std::vector<Form>& alternatives) {
+  for (std::size_t first = 0; first < alternatives.size(); ++first) {
     Words words;
-    bool finite = true;
-    for (const Form& one : alternatives) {
-      if (!form.text.empty() || &one != &alternatives.front()) form.text += '|';
-      form.text += one.text;
-      finite = finite && one.words && words.size() + one.words->size() <= max_words;
-      if (finite) words.insert(words.end(), one.words->begin(), one.words->end());
-    }
-    if (finite) form.words = order_free(std::move(words));
-
-    return form;
-  }
-
-  // Replaces runs of alternatives that together are the contractions by their name.
-  static void name_contractions(std::vector<Form>& alternatives) {
-    for (std::size_t first = 0; first < alternatives.size(); ++first) {
-      Words words;
-      for (std::size_t i = first; i < alternatives.size() && alternatives[i].words; ++i) {
-        words.insert(words.end(), alternatives[i].words->begin(), alternatives[i].words->end());
-        if (words.size() > max_words) break;
-        const auto sorted = order_free(words);
-        const std::string_view name = sorted ? contractions_name(*sorted) : "";
-        if (name.empty()) continue;
-        alternatives[first] = {std::string(name), sorted, true};
-        alternatives.erase(alternatives.begin() + static_cast<std::ptrdiff_t>(first + 1),
-                           alternatives.begin() + static_cast<std::ptrdiff_t>(i + 1));
-        break;
-      }
+    for (std::size_t i = first; i < alternatives.size() && alternatives[i].words; ++i) {
+      words.insert(words.end(), alternatives[i].words->begin(), alternatives[i].words->end());
+      if (words.size() > max_words) break;
+      const auto sorted = order_free(words);
+      const std::string_view name = sorted ? contractions_name(*sorted) : "";
+      if (name.empty()) continue;
+      alternatives[first] = {std::string(name), sorted, true};
+      alternatives.erase(alternatives.begin() + static_cast<std::ptrdiff_t>(first + 1),
+                         alternatives.begin() + static_cast<std::ptrdiff_t>(i + 1));
+      break;
     }
   }
+}
 
-  std::optional<Form> sequence(int depth, bool ignore_case) {
-    Form form;
-    form.words = Words{""};
-    std::size_t atoms = 0;
-    while (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') {
-      if (take("(?i)")) {
-        ignore_case = true;
-        continue;
-      }
-      auto one = atom(depth, ignore_case);
-      if (!one) return std::nullopt;
-      const std::string quantifier = read_quantifier();
-      if (quantifier.empty()) {
-        // An alternation next to something else needs brackets; named words do not.
-        const bool alone = atoms == 0 && (rest_.empty() || rest_.front() == '|' || rest_.front() == ')');
-        form.text +=
-            one->text.find('|') == std::string::npos || one->atomic || alone ? one->text : "(?:" + one->text + ")";
-        form.words = product(form.words, one->words);
-        form.atomic = one->atomic;
-      } else {
-        form.text += one->atomic ? one->text : "(?:" + one->text + ")";
-        form.text += quantifier;
-        form.words.reset();
-        form.atomic = false;
-      }
-      ++atoms;
-    }
-    if (atoms != 1) form.atomic = false;
-    return form;
+std::string quantifier(const RegexNode& node) {
+  const bool is_unlimited = node.most == RegexNode::no_limit;
+  std::string text;
+  if (node.least == 0 && node.most == 1) {
+    text = "?";
+  } else if (node.least <= 1 && is_unlimited) {
+    text = node.least == 0 ? "*" : "+";
+  } else if (node.least == node.most) {
+    text = fmt::format("{{{}}}", node.least);
+  } else {
+    text = is_unlimited ? fmt::format("{{{},}}", node.least) : fmt::format("{{{},{}}}", node.least, node.most);
   }
+  return text + node.sign;
+}
 
-  std::string read_quantifier() {
-    std::string text;
-    if (take("?"))
-      text = "?";
-    else if (take("*"))
-      text = "*";
-    else if (take("+"))
-      text = "+";
-    else if (rest_.starts_with('{'))
-      text = counted();
-    if (text.empty()) return text;
-    if (text.size() > 1) {
-      // Oniguruma reads {n,m}+ as a repetition of the repetition, not as a possessive quantifier.
-      const bool repeated = take("+");
-      if (text == "{1}") return repeated ? "+" : "";
-      return !repeated ? text : text.starts_with("{1,") ? "+" : text + "+";
-    }
-    if (take("+")) return text;
-    if (take("?")) text += '?';
-    return text;
-  }
+std::string in_group(const std::string& text) {
+  return "(?:" + text + ")";
+}
 
-  // Parses {n}, {n,} or {n,m}; anything else is not a quantifier.
-  std::string counted() {
-    const std::size_t end = rest_.find('}');
-    if (end == std::string_view::npos) return "";
-    const std::string body(rest_.substr(1, end - 1));
-    if (body.empty() || body.find_first_not_of("0123456789,") != std::string::npos || body.front() == ',') return "";
-    rest_.remove_prefix(end + 1);
-    if (body == "0,1") return "?";
-    if (body == "0,") return "*";
-    if (body == "1,") return "+";
-    if (body == "1" || body == "1,1") return "{1}";
-    return "{" + body + "}";
-  }
+Form form_of(const RegexNode& node);
 
-  std::optional<Form> atom(int depth, bool ignore_case) {
-    if (take("(")) return group(depth, ignore_case);
-    if (take("[")) {
-      const auto set = character_class(depth, ignore_case);
-      return set ? std::optional(of_class(*set)) : std::nullopt;
-    }
-    if (take("\\")) return escape(ignore_case);
-    if (rest_.front() == '.' || rest_.front() == '^' || rest_.front() == '$') {
-      Form form{std::string(rest_.substr(0, 1)), std::nullopt, true};
-      rest_.remove_prefix(1);
-      return form;
-    }
-    if (std::string_view("?*+").find(rest_.front()) != std::string_view::npos) return std::nullopt;
-    const auto value = take_character();
-    if (!value) return std::nullopt;
-    return literal(*value, ignore_case);
+Form form_of_alternatives(const RegexNode& node) {
+  std::vector<Form> alternatives;
+  for (const RegexNode& child : node.children) alternatives.push_back(form_of(child));
+  name_contractions(alternatives);
+  simplify(alternatives);
+  if (alternatives.size() == 1) return std::move(alternatives.front());
+  Form form{.text = {}, .words = {}, .atomic = false};
+  Words words;
+  bool finite = true;
+  for (const Form& one : alternatives) {
+    if (&one != &alternatives.front()) form.text += '|';
+    form.text += one.text;
+    finite = finite && one.words && words.size() + one.words->size() <= max_words;
+    if (finite) words.insert(words.end(), one.words->begin(), one.words->end());
   }
+  if (finite) form.words = order_free(std::move(words));
+  return form;
+}
 
-  static Form of_class(const RegexClass& set) { return {set.form(), set.members(8), true}; }
-  static Form literal(char32_t value, bool ignore_case) {
-    RegexClass set;
-    set.add(value, value);
-    if (ignore_case) set.ignore_case();
-    return of_class(set);
+Form form_of_sequence(const RegexNode& node) {
+  Form form{.text = {}, .words = Words{""}, .atomic = node.children.size() == 1};
+  for (const RegexNode& child : node.children) {
+    const Form one = form_of(child);
+    // An alternation next to something else needs brackets; named words do not.
+    const bool may_stand = one.atomic || node.children.size() == 1 || one.text.find('|') == std::string::npos;
+    form.text += may_stand || child.kind == RegexNode::Kind::repeat ? one.text : in_group(one.text);
+    form.words = product(form.words, one.words);
+    form.atomic = form.atomic && one.atomic;
   }
+  return form;
+}
 
-  std::optional<Form> group(int depth, bool ignore_case) {
-    std::string_view look;
-    for (const std::string_view sign : {"?=", "?!", "?<=", "?<!", "?>"}) {
-      if (look.empty() && take(sign)) look = sign;
+Form form_of(const RegexNode& node) {
+  switch (node.kind) {
+    case RegexNode::Kind::one: {
+      const ClassForm set(node.set);
+      return {set.text(), set.members(), true};
     }
-    if (look.empty()) {
-      if (take("?i:"))
-        ignore_case = true;
-      else if (!take("?:") && rest_.starts_with('?'))
-        return std::nullopt;
+    case RegexNode::Kind::sign: return {node.sign, std::nullopt, true};
+    case RegexNode::Kind::look:
+      return {"(" + node.sign + form_of(node.children.front()).text + ")", std::nullopt, true};
+    case RegexNode::Kind::repeat: {
+      const Form body = form_of(node.children.front());
+      return {(body.atomic ? body.text : in_group(body.text)) + quantifier(node), std::nullopt, false};
     }
-    auto inner = alternation(depth + 1, ignore_case);
-    if (!inner || !take(")")) return std::nullopt;
-    if (look.empty()) return inner;
-    return Form{"(" + std::string(look) + inner->text + ")", std::nullopt, true};
+    case RegexNode::Kind::sequence: return form_of_sequence(node);
+    case RegexNode::Kind::alternatives: break;
   }
-
-  // The meaning of an escape: a property or a single character.
-  struct Escaped {
-    std::string property;
-    char32_t value = 0;
-  };
-  std::optional<Escaped> escaped() {
-    const auto letter = take_character();
-    if (!letter) return std::nullopt;
-    switch (*letter) {
-      case 'n': return Escaped{"", '\n'};
-      case 'r': return Escaped{"", '\r'};
-      case 't': return Escaped{"", '\t'};
-      case 'f': return Escaped{"", '\f'};
-      case 'v': return Escaped{"", '\v'};
-      case 'd': return Escaped{"\\p{Nd}"};
-      case 'D': return Escaped{"\\P{Nd}"};
-      case 's':
-      case 'S':
-      case 'w':
-      case 'W': return Escaped{std::string("\\") + static_cast<char>(*letter)};
-      case 'p':
-      case 'P': return property(*letter == 'P');
-      case 'x':
-      case 'u': return code_point(*letter);
-      default: break;
-    }
-    const bool plain =
-        (*letter >= 'a' && *letter <= 'z') || (*letter >= 'A' && *letter <= 'Z') || (*letter >= '0' && *letter <= '9');
-    if (plain) return std::nullopt;
-    return Escaped{"", *letter};
-  }
-
-  std::optional<Escaped> property(bool negated) {
-    if (!take("{")) return std::nullopt;
-    const std::size_t end = rest_.find('}');
-    if (end == std::string_view::npos) return std::nullopt;
-    std::string name(rest_.substr(0, end));
-    rest_.remove_prefix(end + 1);
-    if (name.starts_with("^")) {
-      name.erase(0, 1);
-      negated = !negated;
-    }
-    for (const std::string_view prefix : {"Script=", "sc=", "Is"}) {
-      if (name.starts_with(prefix)) name.erase(0, prefix.size());
-    }
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 5> long_names = {
-        {{"Letter", "L"}, {"Mark", "M"}, {"Number", "N"}, {"Punctuation", "P"}, {"Symbol", "S"}}};
-    for (const auto& [spelled, brief] : long_names) {
-      if (name == spelled) name = brief;
-    }
-    return Escaped{(negated ? "\\P{" : "\\p{") + name + "}"};
-  }
-
-  // Parses \xHH, \x{…} or \uHHHH.
-  std::optional<Escaped> code_point(char32_t kind) {
-    std::size_t digits = kind == 'u' ? 4 : 2;
-    const bool braces = take("{");
-    if (braces) {
-      digits = rest_.find('}');
-      if (digits == std::string_view::npos || digits > 8) return std::nullopt;
-    }
-    if (digits == 0 || rest_.size() < digits) return std::nullopt;
-    char32_t value = 0;
-    for (const char c : rest_.substr(0, digits)) {
-      const std::size_t digit =
-          std::string_view("0123456789abcdef").find(static_cast<char>(c >= 'A' && c <= 'F' ? c | 0x20 : c));
-      if (digit == std::string_view::npos || value > 0x10FFFF) return std::nullopt;
-      value = value * 16 + static_cast<char32_t>(digit);
-    }
-    rest_.remove_prefix(digits + (braces ? 1 : 0));
-    if (value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) return std::nullopt;
-    return Escaped{"", value};
-  }
-
-  std::optional<Form> escape(bool ignore_case) {
-    for (const std::string_view anchor : {"b", "B", "A", "z", "Z"}) {
-      if (take(anchor)) return Form{"\\" + std::string(anchor), std::nullopt, true};
-    }
-    const auto one = escaped();
-    if (!one) return std::nullopt;
-    return one->property.empty() ? literal(one->value, ignore_case) : Form{one->property, std::nullopt, true};
-  }
-
-  std::optional<RegexClass> character_class(int depth, bool ignore_case) {
-    if (depth > max_depth) return std::nullopt;
-    RegexClass set;
-    if (take("^")) set.negate();
-    if (rest_.starts_with(']')) return std::nullopt;  // engines interpret this differently
-    while (!take("]")) {
-      if (rest_.empty()) return std::nullopt;
-      if (take("&&")) {
-        // The right side of && extends to the end of the class.
-        const bool nested = take("[");
-        auto other = character_class(depth + 1, ignore_case);
-        if (!other || (nested && !take("]"))) return std::nullopt;
-        set.intersect(*other);
-        break;
-      }
-      if (take("[")) {
-        const auto nested = character_class(depth + 1, ignore_case);
-        if (!nested) return std::nullopt;
-        set.add_class(*nested);
-        continue;
-      }
-      if (!add_member(set)) return std::nullopt;
-    }
-    if (ignore_case) set.ignore_case();
-    return set;
-  }
-
-  // Adds x, x-y or a property.
-  bool add_member(RegexClass& set) {
-    auto low = member();
-    if (!low) return false;
-    if (!low->property.empty()) {
-      set.add_property(std::move(low->property));
-      return true;
-    }
-    if (rest_.size() > 1 && rest_[0] == '-' && rest_[1] != ']') {
-      rest_.remove_prefix(1);
-      const auto high = member();
-      if (!high || !high->property.empty()) return false;
-      set.add(low->value, high->value);
-      return true;
-    }
-    set.add(low->value, low->value);
-    return true;
-  }
-  std::optional<Escaped> member() {
-    if (take("\\")) return escaped();
-    const auto value = take_character();
-    return value ? std::optional(Escaped{"", *value}) : std::nullopt;
-  }
-
-  std::string_view rest_;
-};
+  return form_of_alternatives(node);
+}
 
 std::string as_it_is(std::string_view regex) {
   std::string text;
@@ -371,16 +295,15 @@ std::string as_it_is(std::string_view regex) {
 }  // namespace
 
 std::string regex_form(std::string_view regex) {
-  if (regex.size() > max_regex) return as_it_is(regex);
-  const auto form = RegexReader(regex).read();
-  return form ? *form : as_it_is(regex);
+  const std::optional<RegexNode> node = parse_regex(regex);
+  return node ? form_of(*node).text : as_it_is(regex);
 }
 
 std::string regex_of_text(std::string_view text) {
   std::string regex;
   while (!text.empty()) {
     const CodePoint point = decode_utf8(text);
-    if (point.valid) regex += regex_literal(point.value, false);
+    if (point.valid) regex += literal(point.value, false);
     text.remove_prefix(point.size);
   }
   return regex;
