@@ -26,6 +26,7 @@ struct Windows {
   u64 missing = 0;  ///< window of a file without the key; 0 means no windows, or (`always`) that the model does not
                     ///< load
   u64 fixed = 0;    ///< if not 0, the window regardless of the key
+  bool is_required = false;           ///< llama.cpp aborts if the key is absent or 0
   u64 only_with_layers = 0;           ///< if not 0, models with another number of layers use no windows
   bool in_prediction_blocks = false;  ///< the period continues through the blocks that predict further tokens
 };

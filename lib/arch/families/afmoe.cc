@@ -54,7 +54,7 @@ const Family afmoe = {
     .config = {.fields =
                    "num_experts|num_shared_experts|num_dense_layers|route_norm|route_scale|score_func|layer_types",
                .describe = describe},
-    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
+    .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .is_required = true}},
 };
 
 }  // namespace modelutils::arch::families::afmoe

@@ -72,17 +72,40 @@ class LoaderRules {
   // If sliding layers have their own cache, llama.cpp asserts that at least one layer slides.
   void check_windows(const arch::Facts& stated) {
     const auto read = memory::read_hyper_parameters(stated, false);
-    if (!read || !*read || !(*read)->has_windows) return;
+    if (!read || !*read) return;
     const memory::HyperParameters& model = **read;
+    const arch::Windows& rule = model.facts->windows;
+    if (rule.is_required && !model.has_windows) {
+      log_.error(Scope::model, "loader-key",
+                 fmt::format("is {}, but llama.cpp aborts if the model has no sliding window",
+                             stated.window.is_stated() ? "0" : "missing"),
+                 at_key(stated.window.name));
+      return;
+    }
+    if (!model.has_windows) return;
+    if (rule.rule == arch::Windows::Rule::list && stated.window_pattern.number()) {
+      log_.error(Scope::model, "loader-key", "is a number, but llama.cpp requires a flag for each layer",
+                 at_key(stated.window_pattern.name));
+      return;
+    }
     const auto trunk =
         model.slides.begin() + static_cast<std::ptrdiff_t>(std::min<u64>(model.trunk, model.slides.size()));
-    if (std::find(model.slides.begin(), trunk, true) != trunk) return;
+    const bool slides = std::find(model.slides.begin(), trunk, true) != trunk;
+    if (slides && !has_only_global_flags(stated, rule)) return;
     log_.error(
         Scope::model, "loader-key",
         fmt::format(
             "is {}, but no layer has a sliding window: llama.cpp aborts; remove the key if the architecture allows it",
             model.window),
         at_key(stated.window.name));
+  }
+
+  // Where a period is wired in, llama.cpp reads flags as well since 2026; earlier versions and the memory plan ignore
+  // them.
+  static bool has_only_global_flags(const arch::Facts& stated, const arch::Windows& rule) {
+    const arch::LayerNumbers* flags = stated.window_pattern.list();
+    return rule.rule == arch::Windows::Rule::period && flags != nullptr && !flags->values.empty() &&
+           std::ranges::all_of(flags->values, [](i64 flag) { return flag == 0; });
   }
 
   void check_keys(const arch::Family& family) {
