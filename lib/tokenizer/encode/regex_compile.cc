@@ -194,7 +194,7 @@ Result<EncodeRegex> EncodeRegex::compile(std::string_view regex) {
   const auto alphabet =
       regex.find("\\p{") == std::string_view::npos ? RegexAlphabet::characters : RegexAlphabet::classes;
   const std::optional<RegexNode> node = parse_regex(regex);
-  if (!node) return internal_error(fmt::format("the regex '{}' is not understood", regex));
+  if (!node) return internal_error(fmt::format("the regex '{}' is not supported", regex));
   if (matches_empty(*node)) return internal_error(fmt::format("the regex '{}' matches the empty text", regex));
   std::optional<EncodeRegex> compiled = EncodeRegexCompiler(alphabet).compile(*node);
   if (!compiled) return internal_error(fmt::format("the regex '{}' has a construct that is not supported", regex));
