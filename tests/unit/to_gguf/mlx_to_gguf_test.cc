@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "arch/rope_scaling.h"
@@ -94,7 +95,8 @@ TEST_F(MlxToGguf, ExpertsAreStackedInAnyOfTheirForms) {
   test::HfDirectory one_by_one = test::hf_directory("qwen3_moe");
   const Converted expected = convert(options_for(write(one_by_one, "one")));
   ASSERT_NE(expected.catalog.find("blk.0.ffn_gate_exps.weight"), nullptr);
-  EXPECT_EQ(expected.catalog.find("blk.0.ffn_gate_exps.weight")->ne,
+  const std::span<const u64> ne = expected.catalog.find("blk.0.ffn_gate_exps.weight")->ne;
+  EXPECT_EQ(std::vector<u64>(ne.begin(), ne.end()),
             (std::vector<u64>{test::hf_embd, test::hf_ff_expert, test::hf_experts}));
 
   test::HfDirectory stacked = one_by_one;  // `stacked` as in MLX, `fused` as in transformers 5

@@ -91,20 +91,19 @@ TEST_F(Unigram, SpacesAsLlamaCppCanTreatThem) {
   EXPECT_EQ(spaces({strip, merge_spaces}, metaspace, true, true), "");
   EXPECT_EQ(spaces({}, test::sequence_json({R"({"type":"WhitespaceSplit"})", metaspace}), true, true), "");
   EXPECT_EQ(spaces({merge_spaces}, metaspace, true, true), "texts that end with spaces");
-  EXPECT_EQ(spaces({}, metaspace, true, false), "texts that begin with spaces, or continue with one after an added token");
+  EXPECT_EQ(spaces({}, metaspace, true, false),
+            "texts that begin with spaces, or continue with one after an added token");
   EXPECT_EQ(spaces({}, R"({"type":"Metaspace"})", true, false),
             "texts that begin with spaces, or continue with one after an added token");
   EXPECT_EQ(spaces({prepend, mark}, "null", true, false), "texts of spaces only");
   EXPECT_EQ(spaces({mark}, "null", false, false), "");
   EXPECT_EQ(spaces({}, never, false, false), "");
   EXPECT_EQ(spaces({}, R"({"type":"Metaspace","add_prefix_space":false})", false, false), "");
-  EXPECT_EQ(spaces({strip, merge_spaces}, never, false, false),
-            "texts with leading, trailing or repeated white space");
+  EXPECT_EQ(spaces({strip, merge_spaces}, never, false, false), "texts with leading, trailing or repeated white space");
   EXPECT_EQ(spaces({strip, merge_spaces}, R"({"type":"Metaspace","prepend_scheme":"first"})", true, true),
             "texts that continue directly after an added token");
   model = R"("unk_id":0,"vocab":[["<unk>",0],["<s>",0],["</s>",0],["▁a▁b",-1]])";
-  EXPECT_EQ(spaces({strip, merge_spaces}, metaspace, true, true),
-            "texts with a piece that contains spaces");
+  EXPECT_EQ(spaces({strip, merge_spaces}, metaspace, true, true), "texts with a piece that contains spaces");
 }
 
 TEST_F(Unigram, WhatLlamaCppCannotFollow) {
