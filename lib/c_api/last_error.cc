@@ -38,7 +38,6 @@ constexpr StatusOfCode statuses[] = {
     {"mlx-pack-empty", MU_ERROR_ARGUMENT},
     {"mlx-pack-mismatch", MU_ERROR_ARGUMENT},
     {"mlx-pack-size", MU_ERROR_ARGUMENT},
-    {"model-range", MU_ERROR_RANGE},
     {"template-missing", MU_ERROR_NOT_FOUND},
     {"tensor-no-decoder", MU_ERROR_UNSUPPORTED},
 };

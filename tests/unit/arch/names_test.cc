@@ -23,7 +23,7 @@ struct Mapping {
   const char* gguf;
 };
 
-// One line per row of the table in docs/conversion.md, section 1.4.
+// One line per row of the table in docs/conversion.md, "Names".
 const Mapping mappings[] = {
     {llama, "model.embed_tokens.weight", "token_embd.weight"},
     {llama, "model.norm.weight", "output_norm.weight"},

@@ -117,7 +117,7 @@ TEST_F(FindJournal, AHugeOneIsNotRead) {
 TEST_F(FindJournal, ManyOthersAreNotAllLookedAt) {
   for (int i = 0; i < 70; ++i) dir_.write("a" + std::to_string(i) + ".edit-journal", "");
   dir_.write("z.edit-journal", journal_);
-  EXPECT_TRUE(finding().starts_with("gguf-edit-journal: more than 64 journals"));
+  EXPECT_TRUE(finding().starts_with("gguf-edit-journal: this folder has more than 64 journals"));
 }
 
 }  // namespace
