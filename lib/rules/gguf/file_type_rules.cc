@@ -13,7 +13,7 @@ namespace modelutils::gguf_rules {
 namespace {
 
 constexpr u64 guessed = 1024;     // set by llama.cpp if it only guessed the type
-constexpr u64 super_block = 256;  // rows that are no multiple of this many elements are stored in another type
+constexpr u64 super_block = 256;  // the mixes store rows that are not whole super-blocks in another type
 
 // Returns the type of most weights in a mix: "Q4_K" for "Q4_K_M".
 std::string_view main_type(std::string_view mix) {
