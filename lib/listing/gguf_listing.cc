@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 #include "base/large_pages.h"
 #include "base/path.h"
 #include "gguf/parse.h"
@@ -28,11 +26,9 @@ class GgufListing : public ListingSource {
   std::string kind() const;
   void list_files(Listing& listing) const;
   void list_keys(Listing& listing, const ListingRequest& request) const;
-  void list_tensors(Listing& listing, const ListingRequest& request);
-  std::string_view type_name_of(const gguf::TensorInfo& tensor);
+  void list_tensors(Listing& listing, const ListingRequest& request) const;
 
   const gguf::SplitSet& set_;
-  std::map<u32, std::string> unknown_types_;  // their names; the listing has views into these
 };
 
 // Returns the header fields that gguf-py shows as keys, as far as they were read.
@@ -81,14 +77,14 @@ void GgufListing::list_keys(Listing& listing, const ListingRequest& request) con
   }
 }
 
-std::string_view GgufListing::type_name_of(const gguf::TensorInfo& tensor) {
+std::string_view type_name_of(const gguf::TensorInfo& tensor, Listing& listing) {
   if (const std::optional<TensorType> type = tensor.type()) return type_name(*type);
-  std::string& name = unknown_types_[tensor.type_id];
+  std::string& name = listing.unknown_types[tensor.type_id];
   if (name.empty()) name = gguf_type_text(tensor);
   return name;
 }
 
-void GgufListing::list_tensors(Listing& listing, const ListingRequest& request) {
+void GgufListing::list_tensors(Listing& listing, const ListingRequest& request) const {
   if (!request.tensors) return;
   if (request.tensor_globs.empty()) reserve_to_fill(listing.tensors, model_.catalog().tensors.size());
   u64 index = 0;
@@ -97,7 +93,7 @@ void GgufListing::list_tensors(Listing& listing, const ListingRequest& request) 
       if (selects(request.tensor_globs, tensor.name)) {
         ListedTensor& listed = listing.tensors.emplace_back();
         listed.stored = &model_.catalog().tensors[index];
-        listed.type_name = type_name_of(tensor);
+        listed.type_name = type_name_of(tensor, listing);
         listed.parameters = tensor.elements();
         listed.index = index;
       }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -115,6 +116,8 @@ struct Listing {
   u64 key_count = 0;                          ///< of the model, regardless of the selection
   u64 module_count = 0;
   u64 tensor_count = 0;
+
+  std::map<u32, std::string> unknown_types;  ///< names of GGUF types that the type table lacks; tensors have views
 
   bool is_split() const { return files.size() > 1; }
   /// True if the modules add information beyond the stored tensors.
