@@ -125,7 +125,8 @@ TEST_F(MlxRules, DataThatOverflowsIsFound) {
     return list;
   };
   EXPECT_EQ(codes(), Codes{});
-  const auto checked = check_model_directory(*test::opened(file(".")));
+  const auto model = test::opened(file("."));
+  const auto checked = check_model_directory(*model);
   ASSERT_TRUE(checked);
   const Tensor* scales = checked->catalog.find("model.layers.0.self_attn.q_proj.scales");
   ASSERT_NE(scales, nullptr);
