@@ -123,7 +123,7 @@ TEST(Refusals, SayWhatToDo) {
   };
   EXPECT_TRUE(says(refusal(answer_of(403, {"X-Error-Code: GatedRepo"}), true), "gated"));
   EXPECT_TRUE(says(refusal(answer_of(401, {}), false), "needs a token"));
-  EXPECT_TRUE(says(refusal(answer_of(401, {}), true), "not accepted"));
+  EXPECT_TRUE(says(refusal(answer_of(401, {}), true), "was rejected"));
   EXPECT_TRUE(says(refusal(answer_of(404, {"X-Error-Code: RevisionNotFound"}), true), "no such revision"));
   EXPECT_EQ(refusal(answer_of(404, {}), false).code, "remote-missing");
   EXPECT_EQ(refusal(answer_of(403, {}), false).code, "remote-status");

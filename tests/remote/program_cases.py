@@ -128,7 +128,7 @@ def private_addresses_are_not_connected():
 
 def tokens_in_the_clear():
     """A localhost that resolves to another machine gets no token."""
-    wrong = differs(Run("hf://org/repo/x", HF_ENDPOINT="http://localhost", HF_TOKEN="t"), 3, 0, "over https or to this machine only")
+    wrong = differs(Run("hf://org/repo/x", HF_ENDPOINT="http://localhost", HF_TOKEN="t"), 3, 0, "is sent only over https or to this machine")
     run = Run("hf://org/repo/x", HF_ENDPOINT="http://here.test", HF_TOKEN="hf_s3cret")
     return wrong + differs(run, 0, 1) + (["sends a token"] if "s3cret" in str(run.log[0]["settings"]) else [])
 
