@@ -223,7 +223,8 @@ TEST_F(MlxRules, MxScalesAreSeenAsE8M0) {
                 safetensors_bytes(R"({"a.weight":{"dtype":"U32","shape":[2,4],"data_offsets":[0,32]},
  "a.scales":{"dtype":"U8","shape":[2,1],"data_offsets":[32,34]}})",
                                   std::string(34, '\xFF')));
-  const auto checked = check_model_directory(*test::opened(folder_.file("m")));
+  const auto model = test::opened(folder_.file("m"));
+  const auto checked = check_model_directory(*model);
   ASSERT_TRUE(checked);
   ASSERT_NE(checked->catalog.find("a.scales"), nullptr);
   EXPECT_EQ(checked->catalog.find("a.scales")->type, TensorType::F8_E8M0);
@@ -240,7 +241,8 @@ TEST(MlxRulesReference, AllModelsAreSound) {
   std::size_t models = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/mlx")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
-    const auto checked = check_model_directory(*test::opened(entry.path()));
+    const auto model = test::opened(entry.path());
+    const auto checked = check_model_directory(*model);
     ASSERT_TRUE(checked);
     EXPECT_EQ(checked->findings.errors(), 0u) << entry.path();
     EXPECT_EQ(checked->findings.warnings(), 0u) << entry.path();
