@@ -1,6 +1,6 @@
-// Facts about the memory that llama.cpp keeps per sequence which are hard-coded for an architecture instead of stated
-// by keys: which layers use a sliding window, which keep a state, which have no cache. Each architecture has one value
-// beside its rows (arch/families). lib/memory applies them; their source is docs/memory.md.
+// Facts about the memory that llama.cpp keeps per sequence and that are hard-coded for an architecture instead of
+// stated by keys: which layers use a sliding window, which keep a state, which have no cache. Each architecture has one
+// value beside its rows (arch/families). lib/memory applies them; their source is docs/memory.md.
 #pragma once
 
 #include <string_view>

@@ -28,13 +28,13 @@ Status write_theta(KeyWriter& out, const Key& key);
 Status write_local_theta(KeyWriter& out, const Key& key);
 /// Writes rope.scaling.*. Linear and yarn are keys; llama3 and longrope are tensors (rope.h). Warns about other types.
 Status write_rope_scaling(KeyWriter& out, const Key& key);
-/// The same, but writes "none" without scaling, as llama.cpp's converter does for these families.
+/// Like write_rope_scaling(), but writes "none" without scaling, as llama.cpp's converter does for these families.
 Status write_rope_scaling_or_none(KeyWriter& out, const Key& key);
-/// The same for families whose runtime has a log multiplier (mscale_all_dim).
+/// Like write_rope_scaling(), for families whose runtime has a log multiplier (mscale_all_dim).
 Status write_rope_scaling_with_log_multiplier(KeyWriter& out, const Key& key);
-/// int(partial_rotary_factor × E) / H, the number of rotated elements in phi3.
+/// Returns int(partial_rotary_factor × E) / H, the number of rotated elements in phi3; nullopt without the field.
 std::optional<u64> partial_rotation(const hf::Config& config, const Sizes& sizes);
-/// int(partial_rotary_factor × D), the number of rotated elements in most other families. Returns nullopt without the
+/// Returns int(partial_rotary_factor × D), the number of rotated elements in most other families; nullopt without the
 /// field.
 std::optional<u64> rotated_part_of_head(const hf::Config& config, const Sizes& sizes);
 /// Writes expert_gating_func from the router's activation, or the row's fallback: 1 softmax, 2 sigmoid. Error

@@ -9,18 +9,18 @@
 
 namespace modelutils::arch {
 
-/// With the tensors for llama3 and longrope scaling.
+/// The embedding, and the factors of llama3 and longrope scaling.
 inline constexpr std::array<Tensor, 4> embedding_and_rope = {{
     {"token_embd", "E,V", "model.embed_tokens"},
     {"@rope_freqs.weight", "R/2", "=llama3", Need::optional},
     {"@rope_factors_long.weight", "R/2", "=longrope-long", Need::optional},
     {"@rope_factors_short.weight", "R/2", "=longrope-short", Need::optional},
 }};
-/// With those for longrope only.
+/// The embedding, and the factors of longrope scaling.
 inline constexpr std::array<Tensor, 3> embedding_and_longrope = {
     {named(embedding_and_rope, "token_embd"), named(embedding_and_rope, "@rope_factors_long.weight"),
      named(embedding_and_rope, "@rope_factors_short.weight")}};
-/// With that for llama3 scaling only.
+/// The embedding, and the factors of llama3 scaling.
 inline constexpr std::array<Tensor, 2> embedding_and_llama3 = {
     {named(embedding_and_rope, "token_embd"), named(embedding_and_rope, "@rope_freqs.weight")}};
 
@@ -142,7 +142,7 @@ constexpr std::array<Tensor, 4> routed_experts(ConditionText when = {}) {
 }
 inline constexpr auto qwen_experts = routed_experts();
 
-/// The same for classes in which mlx-lm's stacks have the names of Hugging Face's single experts.
+/// Like routed_experts(), for classes in which mlx-lm's stacks have the names of Hugging Face's single experts.
 constexpr std::array<Tensor, 4> plainly_named_experts(ConditionText when = {}) {
   auto rows = routed_experts(when);
   named(rows, "ffn_gate_exps").source =
@@ -154,7 +154,8 @@ constexpr std::array<Tensor, 4> plainly_named_experts(ConditionText when = {}) {
   return rows;
 }
 
-/// Conditions for models whose first Ld layers are dense: layers with experts, with shared experts, and dense layers.
+/// Conditions for models whose first Ld layers are dense. They select layers with experts, layers with shared experts,
+/// and dense layers.
 inline constexpr std::string_view expert_layers = "X & i>=Ld";
 inline constexpr std::string_view shared_expert_layers = "Ns & i>=Ld";
 inline constexpr std::string_view dense_layers = "!X | i<Ld";

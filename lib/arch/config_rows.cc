@@ -14,7 +14,7 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr double loaders_theta = 10000;  // llama.cpp's default without rope.freq_base
+constexpr double loaders_theta = 10000;  // llama.cpp's default if rope.freq_base is absent
 
 // Sets both names of the type, since some readers only accept the older "type".
 void set_type(ConfigWriter& out, std::string_view type) {
@@ -91,7 +91,7 @@ void read_yarn_keys(ConfigWriter& out, double factor) {
   set_real(out, "rope_scaling.beta_slow", "rope.scaling.yarn_beta_slow");
 }
 
-// Inverts yarn_magnitude() for `mscale`.
+// Returns the `mscale` for which yarn_magnitude() is `magnitude`.
 double mscale_of(double magnitude, double factor) {
   return factor > 1 ? (magnitude - 1) / (0.1 * std::log(factor)) : 1;
 }
@@ -109,7 +109,7 @@ void read_yarn(ConfigWriter& out, double factor) {
   }
 }
 
-// Reads linear, yarn or no scaling. `yarn` reads the family's kind of yarn.
+// Reads linear, yarn or no scaling. Calls `yarn` for yarn, whose members differ between families.
 Status read_key_scaling(ConfigWriter& out, void (*yarn)(ConfigWriter&, double)) {
   const std::string_view type = out.text("rope.scaling.type");
   MU_ASSIGN(const double factor, factor_of(out));
@@ -199,7 +199,7 @@ Status read_phi3_rope_scaling(ConfigWriter& out, const Key& key) {
 Status read_rope_sections(ConfigWriter& out, const Key& key) {
   MU_ASSIGN(std::vector<u64> sections, out.counts(key.name));
   if (sections.empty()) return {};
-  sections.resize(3);  // the fourth is never used
+  sections.resize(3);  // keep time, height and width; the fourth section is unused
   if (!out.has("rope_scaling")) set_type(out, "default");
   out.set("rope_scaling.mrope_section", hf::config_list(sections));
   return {};

@@ -15,7 +15,8 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr u64 longest_vector = 65536;  // factors of a head; published models have at most 128
+// Limit for a vector of rope factors. Published models have at most 128 per head.
+constexpr u64 longest_vector = 65536;
 
 }  // namespace
 
@@ -144,7 +145,7 @@ class RowReader {
     const std::vector<u64> values = key.symbol.empty() ? stated(key) : out_.sizes().values(key.symbol);
     if (values.size() == 1) return out_.set(field, values.front());
     if (values.size() > 1) {
-      // Where something else says which layers have some, the number is that of those layers.
+      // The layers with the value are known from elsewhere, so config.json holds a single number.
       const u64 most = *std::max_element(values.begin(), values.end());
       const bool is_one = std::all_of(values.begin(), values.end(), [&](u64 one) { return one == 0 || one == most; });
       if (is_one || key.derive_layers != nullptr) return out_.set(field, most);
@@ -176,7 +177,7 @@ class RowReader {
 
 void write_fixed(ConfigWriter& out) {
   for (const Fixed& fixed : out.family().fixed) {
-    // How rows are rotated is a matter of the tensors; the part that is, one of the keys.
+    // The tensors' row order decides rope_traditional; a row's own function writes partial_rotary_factor.
     const bool is_of_rope = fixed.field == "rope_traditional" || fixed.field == "partial_rotary_factor";
     if (is_of_rope || fixed.value.empty() || !holds(fixed.when, out.sizes()) || out.has(fixed.field)) continue;
     const hf::ConfigValue value = hf::config_value_of(first_name(fixed.value));

@@ -1,4 +1,4 @@
-// Keys and tensors of a GGUF as members of config.json: the rows of a family read backwards.
+// Converts keys and tensors of a GGUF to members of config.json, by the family's rows.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@
 
 namespace modelutils::arch {
 
-/// What the functions of rows and families work with. Names of keys are those behind "<architecture>."; names of
-/// members may be those of objects ("rope_scaling.factor").
+/// Collects the members of one config.json; the functions of rows and families read the GGUF through it. Keys are named
+/// without "<architecture>."; members may be nested ("rope_scaling.factor").
 class ConfigWriter {
  public:
-  /// `set` and `index`, that of its first file, must outlive the writer.
+  /// `index` is the index of the set's first file. All arguments must outlive the writer.
   ConfigWriter(const Family& family, const gguf::SplitSet& set, const gguf::Index& index, const Sizes& sizes);
 
   const Family& family() const { return family_; }
@@ -33,34 +33,36 @@ class ConfigWriter {
   std::string_view text(std::string_view key) const {
     return index_.string_value(index_.arch_key(key)).value_or(std::string_view{});
   }
-  /// The numbers of an array, at most one for each of the loader's layers; empty if the key holds none.
+  /// Returns the numbers of an array key; empty if the key is absent or not an array of numbers. Error "config-key":
+  /// the array is longer than the layer limit. Also read errors.
   Result<std::vector<u64>> counts(std::string_view key) const;
   Result<std::vector<float>> reals(std::string_view key) const;
 
   bool has_tensor(std::string_view name) const { return tensors_.contains(name); }
-  /// Has any layer "blk.N.<name>"?
+  /// True if any layer has the tensor "blk.N.<name>".
   bool has_in_layers(std::string_view name) const;
   bool has_in_layer(u64 layer, std::string_view name) const;
-  /// Dimensions, ne0 first; empty if there is no such tensor.
+  /// Returns the dimensions, ne0 first; empty if the tensor is absent.
   std::vector<u64> shape(std::string_view name) const;
-  /// The values of a short F32 vector. Nothing if there is no such tensor. Errors: "config-tensor" (of another type, of
-  /// more than 65,536 values or outside the file), those of reading.
+  /// Returns the values of a short F32 vector, or nullopt if the tensor is absent. Errors: "config-tensor" (another
+  /// type, more than 65,536 values, or data outside the file), read errors.
   Result<std::optional<std::vector<float>>> values(std::string_view name) const;
 
-  /// Of "a|b" the name that this family's config.json uses.
+  /// Returns the name among "a|b" that this family's config.json uses.
   std::string_view spelled(std::string_view fields) const;
-  /// Does this family's config.json have the field?
+  /// True if this family's config.json has the field.
   bool spells(std::string_view field) const;
 
-  /// A member that the file states.
+  /// Sets a member to a value that the file states.
   void set(std::string_view member, hf::ConfigValue value);
-  /// A member of which the file says nothing: the default, which the report lists. One that was set stays.
+  /// Sets a member that the file does not state to its default and lists it in `assumed`. Keeps a member that is
+  /// already set.
   void assume(std::string_view member, hf::ConfigValue value);
-  /// Removes a member of the outermost object and gives its value; nothing if there is none.
+  /// Removes a top-level member and returns its value; nullopt if it is absent.
   std::optional<hf::ConfigValue> take(std::string_view member);
   bool has(std::string_view member) const { return hf::find_member(members, member) != nullptr; }
 
-  /// Error "config-key" at a key.
+  /// Returns error "config-key", located at the key.
   tl::unexpected<Error> refuse(std::string_view key, std::string message) const;
 
   hf::ConfigMembers members;
@@ -82,50 +84,50 @@ class ConfigWriter {
   std::unordered_map<std::string_view, Located> tensors_;
 };
 
-/// Writes every member that the rows of the family, its fixed settings and its own function know; not those of the
-/// identity (architectures, model_type) and of tokens. Errors: "config-key" (a key that config.json cannot say, or that
-/// contradicts another), "config-tensor", those of reading.
+/// Writes every member that the family's rows, its fixed settings and its own function define, except the class names
+/// (architectures, model_type) and token ids. Errors: "config-key" (a key that config.json cannot express, or that
+/// contradicts another), "config-tensor", read errors.
 Status write_config_members(ConfigWriter& out);
 
 // Functions of rows (Key::read).
 
-/// rope_theta: rope.freq_base, or the loader's default.
+/// Writes rope_theta from rope.freq_base or the loader's default.
 Status read_theta(ConfigWriter& out, const Key& key);
-/// rope_local_base_freq, where there is such a key.
+/// Writes rope_local_base_freq if the file has the key.
 Status read_local_theta(ConfigWriter& out, const Key& key);
-/// partial_rotary_factor (rotary_pct, rotary_dim): what is rotated of a head.
+/// Writes the rotated part of each head: partial_rotary_factor, rotary_pct or rotary_dim.
 Status read_rotation(ConfigWriter& out, const Key& key);
-/// rope_scaling from the keys of linear and yarn scaling, or from the tensors of llama3 and longrope.
+/// Writes rope_scaling from the keys of linear and yarn scaling, or from the tensors of llama3 and longrope.
 Status read_rope_scaling(ConfigWriter& out, const Key& key);
-/// The same of phi3 and its relatives: the original context is a member of its own, too.
+/// Like read_rope_scaling(), for phi3 and related families, which also have the original context as a top-level member.
 Status read_phi3_rope_scaling(ConfigWriter& out, const Key& key);
-/// The same with one magnitude on rotated parts and another on all scores (mla.h).
+/// Like read_rope_scaling(), for yarn with one magnitude for rotated parts and another for all scores (mla.h).
 Status read_mla_rope_scaling(ConfigWriter& out, const Key& key);
-/// mrope_section of the scaling object.
+/// Writes mrope_section into the scaling object.
 Status read_rope_sections(ConfigWriter& out, const Key& key);
-/// softmax or sigmoid, where config.json has such a field.
+/// Writes the router's activation, softmax or sigmoid, if the family's config.json has a field for it.
 Status read_gating(ConfigWriter& out, const Key& key);
-/// The number of groups of experts, 1 if there is no such key.
+/// Writes the number of expert groups; 1 if the key is absent.
 Status read_expert_groups(ConfigWriter& out, const Key& key);
-/// sliding_window_pattern and layer_types, whichever the family's config.json has.
+/// Writes sliding_window_pattern or layer_types, depending on which of them the family's config.json has.
 Status read_windows(ConfigWriter& out, const Key& key);
 
-// What the functions of families (ConfigForm::describe) share.
+// Functions shared by the families' ConfigForm::describe.
 
-/// Another class of the same family: architectures and model_type.
+/// Sets architectures and model_type, for families with several classes.
 void set_identity(ConfigWriter& out, std::string_view hf_class, std::string_view model_type);
-/// rope_theta, partial_rotary_factor and rope_scaling become members of one object, rope_parameters.
+/// Moves rope_theta, partial_rotary_factor and rope_scaling into one object, rope_parameters.
 void gather_rope_parameters(ConfigWriter& out);
-/// time_step_limit: none, as the runtime has it.
+/// Writes a time_step_limit without limits, because llama.cpp applies none.
 Status describe_limits(ConfigWriter& out);
 
-/// Which layers slide, by an array of flags or by a period (which the family's runtime has if there is no such key).
+/// Returns which layers slide, from the key's flags or period. If the key is absent, uses the family's default period.
 Result<std::vector<bool>> sliding_layers(const ConfigWriter& out);
-/// "sliding_attention" and "full_attention".
+/// Returns a list of "sliding_attention" and "full_attention".
 hf::ConfigValue layer_types(const std::vector<bool>& slides);
-/// One of two words for each layer: `in` where there are key and value heads.
+/// Returns a list with one word per layer: `in` for layers with KV heads, `out_of` for others.
 hf::ConfigValue kinds_by_heads(const ConfigWriter& out, std::string_view in, std::string_view out_of);
-/// The numbers of the layers with key and value heads, the first being `first`.
+/// Returns the indices of the layers with KV heads, counted from `first`.
 hf::ConfigValue layers_with_heads(const ConfigWriter& out, u64 first);
 
 }  // namespace modelutils::arch

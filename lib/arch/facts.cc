@@ -15,12 +15,12 @@ namespace modelutils::arch {
 
 namespace {
 
-constexpr u64 longest_list = 4096;  // eight times the loader's layers
+constexpr u64 longest_list = 4096;  // eight times the loader's layer limit
 
 struct FactRow {
   Fact Facts::*fact;
-  std::string_view key;          // behind "<architecture>."
-  std::string_view fields = {};  // of config.json
+  std::string_view key;          // without "<architecture>."
+  std::string_view fields = {};  // in config.json
 };
 
 // clang-format off
@@ -137,7 +137,7 @@ Fact::Value value_of(const gguf::OutKey& key) {
   return Fact::Unusable{};
 }
 
-// The keys that mlx2gguf would write; none if the family is unknown or a size is missing.
+// Returns the keys that mlx2gguf would write; empty if the family is unknown or a size is missing.
 Facts facts_of_family(const hf::Config& config) {
   Facts facts;
   const Family* family = find_family(config);

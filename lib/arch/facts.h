@@ -1,7 +1,7 @@
-// The hyper-parameters of a model as its file states them. The table in facts.cc is the only place that has their
-// names. A fact records what is stated, also what no program accepts: each reader decides what it takes, and names the
-// key in an error of its own. Defaults are the reader's, too, because they differ: the width of a head is E / H, which
-// the memory plan rounds down and BUMPWGT refuses unless it is whole.
+// The hyper-parameters of a model as its file states them. Only the table in facts.cc has their names. A fact records
+// the stated value even if no program accepts it; each reader decides which values it accepts and names the key in its
+// own error. Readers also choose their defaults, because these differ: without a head size, the memory plan rounds E /
+// H down, while BUMPWGT refuses a fraction.
 #pragma once
 
 #include <optional>
@@ -31,9 +31,9 @@ struct LayerNumbers {
 /// One hyper-parameter.
 class Fact {
  public:
-  /// No value: the file does not state it.
+  /// The file does not state a value.
   struct Absent {};
-  /// Stated, but neither text nor a number that a hyper-parameter may have.
+  /// The value is neither text nor a number in the range of a hyper-parameter.
   struct Unusable {};
   using Value = std::variant<Absent, Unusable, u64, bool, double, std::string, LayerNumbers>;
 
@@ -41,13 +41,13 @@ class Fact {
   Value value;
 
   bool is_stated() const { return !std::holds_alternative<Absent>(value); }
-  /// A whole number that is not negative; nullopt also for flags and lists.
+  /// Returns a non-negative integer; nullopt for any other value, including flags and lists.
   std::optional<u64> number() const { return get<u64>(); }
   std::optional<bool> flag() const { return get<bool>(); }
   std::optional<double> real() const { return get<double>(); }
-  /// Raw text of the file.
+  /// Returns the text as stored, without escaping.
   std::optional<std::string_view> text() const { return get<std::string, std::string_view>(); }
-  /// nullptr if no list is stated.
+  /// Returns nullptr if the value is not a list.
   const LayerNumbers* list() const { return std::get_if<LayerNumbers>(&value); }
 
  private:
@@ -84,14 +84,14 @@ struct Facts {
 
 /// Reads the keys of a GGUF. Errors: read errors.
 Result<Facts> read_facts(const gguf::SplitSet& set);
-/// The same if there is an index already: `index` is that of `file`, the first of the set.
+/// Like read_facts() for a set, with the existing `index` of `file`, the first file of the set.
 Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file);
-/// Reads one key by its name behind "<architecture>.", which need not be in the table: rows of families have others.
+/// Reads one key, named without "<architecture>.". It need not be in the table, as rows of families use further keys.
 Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std::string_view key);
 
-/// Reads a config.json: for a known family, as the keys that mlx2gguf would write without looking at tensors;
-/// otherwise, and for what those keys leave out, the fields that most families have. The architecture is empty if the
-/// family is unknown.
+/// Reads a config.json. For a known family, returns the keys that mlx2gguf would write without looking at tensors, and
+/// for other facts the fields that most families have. For an unknown family, returns only those fields and no
+/// architecture.
 Facts read_facts(const hf::Config& config);
 
 }  // namespace modelutils::arch

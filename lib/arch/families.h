@@ -17,7 +17,8 @@ std::span<const Family* const> all_families();
 /// nullptr if there is none.
 const Family* find_family(const hf::Config& config);
 
-/// The same from names alone. The class takes precedence; among families that share one, returns the first.
+/// Like find_family() for a config, from names alone. The class takes precedence; among families that share one,
+/// returns the first.
 const Family* find_family(std::string_view hf_class, std::string_view model_type);
 
 /// Finds the family by general.architecture and, if several share it, by the keys. Returns nullptr if there is none.

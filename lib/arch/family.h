@@ -198,7 +198,7 @@ struct Family {
   std::string_view classes;      ///< values of architectures[0] in config.json: "LlamaForCausalLM|MistralForCausalLM"
   std::string_view model_types;  ///< values of model_type in config.json
   std::string_view about = {};   ///< special properties, for the page of architectures
-  /// A prefix of general.name that makes llama.cpp treat the vocabulary like the model's own tokenizer does.
+  /// A prefix of general.name that makes llama.cpp tokenize like the model's own tokenizer.
   std::string_view wanted_name = {};
   /// For families that share a class or model type: returns true if the config is of this family. The first family
   /// without a function or whose function returns true is used.
@@ -252,7 +252,7 @@ struct Family {
 /// Returns all keys of a family in output order.
 std::vector<const Key*> keys_of(const Family& family);
 
-/// Is `name` one of "a|b|c"?
+/// True if `name` is one of "a|b|c".
 bool has_name(std::string_view names, std::string_view name);
 /// Returns "a" for "a|b|c".
 inline std::string_view first_name(std::string_view names) {

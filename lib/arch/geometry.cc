@@ -25,7 +25,8 @@ class Solver {
     sizes_.set(symbol::layers, n_layer);
     derive_layers();
     solve_from_shapes();
-    // One number of config.json at a time, the last of the rows first: each may make the tensors tell others.
+    // Use one number of config.json at a time, from the last row to the first: each may let the tensors determine
+    // others.
     for (std::size_t i = keys_.size(); i-- > 0;) {
       if (const std::optional<u64> stated = stated_value(*keys_[i]); stated && use(*keys_[i])) {
         sizes_.set(keys_[i]->symbol, *stated);
@@ -54,8 +55,8 @@ class Solver {
 
   std::optional<u64> stated_value(const Key& key) const { return stated_size(config_, key); }
 
-  // Is the number of config.json wanted? Not if it is known, and not of experts that no tensor shows: dense models may
-  // keep such fields.
+  // True if the number in config.json is needed: the size is not known yet. Expert counts are never taken from
+  // config.json, because dense models may keep such fields.
   bool use(const Key& key) const {
     return !key.symbol.empty() && key.symbol != symbol::experts && sizes_.values(key.symbol).empty();
   }
@@ -196,7 +197,7 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
     for (const u64 dimension : shape) elements = checked_mul(elements, dimension).value_or(0);
     return add(source_rows_expression(part.view), elements, layer, facts);
   }
-  // Convolutions are stored as [n, 1, k] or [n, k, 1], and GGUF may want a dimension of one elsewhere.
+  // Convolutions are stored as [n, 1, k] or [n, k, 1], and GGUF may have the dimension of 1 elsewhere, so drop it.
   std::vector<u64> squeezed(shape.begin(), shape.end());
   if (std::erase(ne, "1") > 0) std::erase(squeezed, u64{1});
   for (auto one = squeezed.begin(); squeezed.size() > ne.size() && one != squeezed.end();) {
@@ -211,7 +212,7 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
     for (std::size_t d = 0; d < leading; ++d) rows = checked_mul(rows, shape[d]).value_or(0);
     add(source_rows_expression(part.view), rows, layer, facts);
     if (leading < shape.size()) add(ne.front(), shape.back(), layer, facts);
-    // A vector that is stored as a matrix: its axes tell more than their product.
+    // A vector stored as a matrix: its separate axes determine more sizes than their product.
     std::vector<std::string_view> stored;
     if (side == Side::weight) stored = dimensions_of(row.stored);
     for (std::size_t d = 0; ne.size() == 1 && stored.size() == shape.size() && d < shape.size(); ++d) {
@@ -224,7 +225,7 @@ void add_shape_facts(const Tensor& row, Side side, const SourcePart& part, bool 
   while (found.size() > ne.size() && found.back() == 1) found.pop_back();
   if (found.size() != ne.size()) return;
   for (std::size_t d = 0; d < ne.size(); ++d) {
-    // Of tensors that are put together only the rows' length is that of the whole.
+    // If the tensor is only a part of the row, only its row length equals the whole's.
     if (alone || d == 0) add(ne[d], found[d], layer, facts);
   }
 }

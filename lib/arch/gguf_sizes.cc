@@ -21,13 +21,13 @@ class Reader {
     const std::vector<const Key*> keys = keys_of(family_);
     for (const Key* key : keys) {
       if (key->name == latent_key) sizes_.set(old_latent, is_zero(latent_key) ? 1 : 0);
-      if (key->name == latent_key && is_zero(latent_key)) continue;  // 0 is as if it were missing
+      if (key->name == latent_key && is_zero(latent_key)) continue;  // treat 0 like a missing key
       if (!key->symbol.empty()) MU_TRY(read_key(*key));
     }
     if (const gguf::ArrayRef* tokens = index_.array_value("tokenizer.ggml.tokens")) {
       sizes_.set(symbol::vocabulary, tokens->count);
     }
-    // Defaults may build on what is further down.
+    // Defaults may depend on sizes of later rows, so apply them last.
     for (const Key* key : keys) {
       if (key->symbol.empty() || key->loader_default.empty() || !sizes_.values(key->symbol).empty()) continue;
       if (is_pattern(*key)) {
@@ -84,7 +84,7 @@ class Reader {
     return {};
   }
 
-  // The one number of the layers that have any.
+  // Reads an array in which all layers with a number other than 0 must agree, and stores that number.
   Status read_some(const Key& key, const Fact& fact, u64 limit) {
     MU_ASSIGN(const std::vector<u64> values, numbers_of_layers(fact, limit, sizes_.get(symbol::layers)));
     u64 found = 0;
@@ -110,7 +110,8 @@ class Reader {
     return {};
   }
 
-  // Flags need not go on through the blocks that predict further tokens.
+  // Returns the number of blocks that predict further tokens, 0 if the architecture has none. Arrays of flags may stop
+  // before these blocks.
   u64 prediction_blocks(u64 blocks) const {
     const u64 extra = index_.unsigned_value(index_.arch_key("nextn_predict_layers")).value_or(0);
     return family_.cache.prediction == PredictionBlocks::unknown || extra >= blocks ? 0 : extra;

@@ -14,7 +14,7 @@ namespace {
 
 struct ImageModel {
   std::string_view name;
-  std::string_view tensor;  // unique to the model, without a whole pipeline's prefix
+  std::string_view tensor;  // unique to the model; named without a whole pipeline's prefix
 };
 constexpr std::array image_models = {
     ImageModel{"flux", "double_blocks.0.img_attn.proj.weight"},

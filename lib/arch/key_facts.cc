@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view of_architecture = "*.";
 
-// Rows by their name, those with '#' apart.
+// Rows by name; rows with '#' are kept separately.
 struct KeyIndex {
   std::unordered_map<std::string_view, const KeyFacts*> by_name;
   std::vector<const KeyFacts*> patterns;

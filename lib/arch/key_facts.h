@@ -14,7 +14,8 @@
 namespace modelutils::arch {
 
 struct KeyFacts {
-  /// "general.name"; behind an architecture's name "*.block_count"; '#' stands for a number or a name without dots.
+  /// "general.name", or "*.block_count" for keys that begin with an architecture's name. '#' stands for a number or a
+  /// name without dots.
   std::string_view name;
   std::string_view types;        ///< "u32|u32[]|i32[]": what loaders take, the one that converters write first
   std::string_view length = {};  ///< of arrays: "layers", "tokens", "any", or a number
@@ -29,27 +30,27 @@ struct KeyFacts {
   bool has_one_for_each_layer() const { return length == "layers"; }
 };
 
-/// The rows by what they are about, in the order of docs/keys.md.
+/// Rows grouped by topic, in the order of docs/keys.md.
 struct KeyGroup {
   std::string_view title;
   std::span<const KeyFacts> rows;
 };
 std::span<const KeyGroup> key_groups();
 
-/// The row of a key of a file of this architecture; nullptr for keys that nothing is known of.
+/// Returns the row of a key in a file of this architecture; nullptr for unknown keys.
 const KeyFacts* find_key_facts(std::string_view key, std::string_view architecture);
 
-/// A type of a row: a scalar, or an array of scalars.
+/// A type in a row: a scalar, or an array of scalars.
 struct KeyValueType {
   gguf::ValueType type = gguf::ValueType::string;
   std::optional<gguf::ValueType> elements = std::nullopt;  ///< of an array
 
   bool operator==(const KeyValueType&) const = default;
 };
-/// "u32", "string[]"; nothing for other texts.
+/// Parses "u32" or "string[]"; nullopt for other texts.
 std::optional<KeyValueType> key_value_type(std::string_view text);
 
-// The rows; key_groups() puts them together.
+// The rows of each group; key_groups() lists them all.
 std::span<const KeyFacts> general_keys();
 std::span<const KeyFacts> tokenizer_keys();
 std::span<const KeyFacts> model_keys();

@@ -87,7 +87,7 @@ std::optional<double> decimal_of(std::string_view text) {
 
 namespace {
 
-// The number of the layers that have any, if they agree.
+// Returns the number on which all layers that have one agree; nullopt if they do not agree.
 std::optional<u64> number_where_used(const std::vector<u64>& values) {
   const u64 most = *std::max_element(values.begin(), values.end());
   const bool agree = std::all_of(values.begin(), values.end(), [&](u64 value) { return value == 0 || value == most; });
@@ -113,7 +113,8 @@ class RowWriter {
   }
 
  private:
-  // What is written where config.json has no such field; false if nothing is.
+  // Decides whether to write `value`, the class's default, because config.json lacks the field; records the remark that
+  // the row asks for.
   Result<bool> use_fallback(const Key& key, std::string_view value) {
     const std::string_view field = first_name(key.fields);
     switch (key.missing) {
@@ -162,9 +163,9 @@ class RowWriter {
   KeyWriter& out_;
 };
 
-// The value of a field as the rows write it: "true", "1", "silu"; nothing if it is absent or something else.
+// Returns a field's value as rows write it: "true", "1", "silu". Returns nullopt if it is absent or of another type.
 std::optional<std::string> field_text(const hf::Config& config, std::string_view field) {
-  // Rope settings are normalised: they may be in an object of their own.
+  // Rope settings may be in an object of their own, so use the normalised member.
   if (field == "partial_rotary_factor") {
     return config.partial_rotary_factor ? std::optional(fmt::format("{}", *config.partial_rotary_factor))
                                         : std::nullopt;
@@ -178,7 +179,7 @@ std::optional<std::string> field_text(const hf::Config& config, std::string_view
   return std::nullopt;
 }
 
-// The first fixed setting that the model has otherwise, of this severity.
+// Visits the fixed settings to which the model has another value.
 template <typename Visit>
 void for_each_broken(const Family& family, const hf::Config& config, const Sizes& sizes, Visit visit) {
   for (const Fixed& fixed : family.fixed) {

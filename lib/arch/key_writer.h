@@ -1,4 +1,4 @@
-// Hyper-parameters of config.json as keys of a GGUF.
+// Converts hyper-parameters of config.json to keys of a GGUF.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,7 @@
 
 namespace modelutils::arch {
 
-/// Writes the keys of one model: what the functions of rows and checks work with. The first failure is kept; what is
-/// written after it does not matter.
+/// Collects the keys of one model for the functions of rows and checks, which also read config.json through it.
 class KeyWriter {
  public:
   KeyWriter(const Family& family, const hf::Config& config, const Sizes& sizes, bool is_mlx)
@@ -28,21 +27,22 @@ class KeyWriter {
   bool is_mlx() const { return is_mlx_; }
   u64 size(std::string_view symbol) const { return sizes_.get(symbol); }
 
-  /// Keys behind "<architecture>.". Errors "convert-config": a number that does not fit.
+  /// Writes an unsigned number. Keys are named without "<architecture>.". Error "convert-config": the number does not
+  /// fit.
   Status count(std::string_view name, u64 value);
-  /// One for each layer: INT32, as llama.cpp's converter writes lists.
+  /// Writes one number per layer as an INT32 array, as llama.cpp's converter does.
   Status counts(std::string_view name, const std::vector<u64>& values);
   Status real(std::string_view name, double value);
   void flag(std::string_view name, bool value);
   void flags(std::string_view name, const std::vector<bool>& values);
   void reals(std::string_view name, const std::vector<float>& values);  ///< one for each layer
   void text(std::string_view name, std::string_view value);
-  /// A number for each layer where they differ, otherwise one.
+  /// Writes one number if all layers have the same, otherwise one per layer.
   Status count_or_layers(std::string_view name, const std::vector<u64>& values);
 
   void remark(Severity severity, std::string_view field, std::string message);
   void warn(std::string_view field, std::string message) { remark(Severity::warning, field, std::move(message)); }
-  /// Error "convert-config" at a field of config.json.
+  /// Returns error "convert-config", located at a field of config.json.
   tl::unexpected<Error> refuse(std::string_view field, std::string message) const;
 
   std::vector<gguf::OutKey> keys;
@@ -57,7 +57,7 @@ class KeyWriter {
   bool is_mlx_;
 };
 
-/// A number as rows write it: "1e-5". Nothing if it is none.
+/// Parses a number as rows write it ("1e-5"). Returns nullopt if the text is not a number.
 std::optional<double> decimal_of(std::string_view text);
 
 struct ModelKeys {
@@ -65,11 +65,11 @@ struct ModelKeys {
   FindingLog remarks;  ///< code "convert-remark", scope model
 };
 
-/// All keys "<architecture>.…" of a model, in the order of the family's rows, after its limits were checked. Errors:
-/// "convert-config" (a setting that the runtime does not have, a number that is missing or does not fit).
+/// Checks the family's limits, then returns all keys "<architecture>.…" of a model in the order of the family's rows.
+/// Error "convert-config": a setting that the runtime lacks, or a number that is missing or does not fit.
 Result<ModelKeys> write_keys(const Family& family, const hf::Config& config, const Sizes& sizes, bool is_mlx);
 
-/// Refuses what the runtime cannot compute whatever the tensors are: fixed settings of severity error. Error
+/// Refuses fixed settings of severity error, which the runtime cannot compute for any tensors. Error
 /// "convert-architecture".
 Status refuse_unsupported(const Family& family, const hf::Config& config, const Sizes& sizes);
 

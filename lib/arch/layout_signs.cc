@@ -9,7 +9,7 @@ namespace modelutils::arch {
 
 namespace {
 
-// True if the shape is mlx-lm's; nullopt if it is the same in both layouts.
+// True if the shape is mlx-lm's, false if it is the published one; nullopt if both layouts have this shape.
 std::optional<bool> is_shape_of_mlx(Telling telling, std::span<const u64> shape) {
   switch (telling) {
     case Telling::convolution:

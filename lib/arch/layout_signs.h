@@ -17,7 +17,7 @@ class LayoutSigns {
   /// `config` gives the layer count; layers after the last one are ignored.
   LayoutSigns(const Family& family, const hf::Config& config) : family_(family), config_(config) {}
 
-  /// Examines a tensor: its name in the file, and its shape in safetensors order.
+  /// Examines a tensor by its name in the file and its shape in safetensors order.
   void see(std::string_view name, std::span<const u64> shape);
 
   /// The first tensor with each layout; empty if there is none.

@@ -28,7 +28,7 @@ constexpr std::string_view fusing =
 struct Form {
   std::string_view architectures;
   std::string_view whole;
-  /// The rows in each turn, in order: "NAME:ROWS|NAME|…". Without ROWS, the rows of the part's matrix.
+  /// The rows in each repetition, in order: "NAME:ROWS|NAME|…". Without ROWS, the rows of the part's matrix.
   std::string_view pieces;
   std::string_view turns = "1";  ///< an expression
   bool has_biases = false;       ///< biases of the parts and of the whole are allowed even if no row has them
@@ -173,7 +173,7 @@ ExpectedTensor in_one(FusedTensor whole) {
   }
   std::optional<u64> rows = 0;
   for (const FusedTensor::Piece& piece : whole.pieces) rows = rows ? checked_add(*rows, piece.rows) : std::nullopt;
-  // A third dimension already counts the turns.
+  // A third dimension already counts the repetitions.
   if (rows && tensor.ne.size() < 3) rows = checked_mul(*rows, whole.turns);
   if (whole.pieces.empty() || !rows || tensor.ne.empty()) {
     tensor.ne.clear();
@@ -194,7 +194,8 @@ void expect_form(const Form& form, const Sizes& sizes, const HasTensor& has, std
       loaded.push_back(tensor);
       continue;
     }
-    if (tensor.side != Side::weight || tensor.row->name != names.front()) continue;  // the first part adds all of them
+    // The first part has added the fused tensor, which stands for all parts.
+    if (tensor.side != Side::weight || tensor.row->name != names.front()) continue;
     Parts parts = parts_in(form, has, expected, tensor.layer, layer->second);
     const auto make_one = [&](std::vector<ExpectedTensor>& of, Side side) {
       of = {in_one(fused(form, sizes, fused_name(form, tensor.layer, side), std::move(of)))};

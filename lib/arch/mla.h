@@ -10,7 +10,7 @@
 
 namespace modelutils::arch {
 
-/// qk_nope_head_dim + qk_rope_head_dim.
+/// Returns qk_nope_head_dim + qk_rope_head_dim; nullopt if either is absent.
 std::optional<u64> mla_head(const hf::Config& config, const Sizes& sizes);
 /// Writes yarn for these families. It has one magnitude A for the rotated parts of queries and keys (mscale), and the
 /// square of another, B, for all scores (mscale_all_dim). llama.cpp multiplies the rotated parts by its attention
@@ -18,7 +18,7 @@ std::optional<u64> mla_head(const hf::Config& config, const Sizes& sizes);
 /// equals B². A multiplier of 0 makes llama.cpp use another attention factor. The key holds x / 10.
 Status write_mla_rope_scaling(KeyWriter& out, const Key& key);
 
-/// Ranks of queries, and of keys and values.
+/// The ranks of queries, and of keys and values.
 inline constexpr std::array<Key, 2> mla_ranks = {{
     {.name = "attention.q_lora_rank",
      .fields = "q_lora_rank",

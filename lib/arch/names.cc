@@ -167,7 +167,7 @@ std::optional<std::string> Names::source_tensor(std::string_view gguf_name) cons
         place.layer ? fmt::format("{}{}.", first_name(family_->layer_prefixes), *place.layer) : std::string();
     std::string name = fmt::format("{}{}{}", prefix, alternative.parts[0].module,
                                    is_complete ? std::string_view{} : suffix_text(place.side));
-    if (gguf_tensor(name) == gguf_name) return name;  // otherwise it is only a part of the source
+    if (gguf_tensor(name) == gguf_name) return name;  // otherwise the tensor is only part of its source
   }
   return std::nullopt;
 }

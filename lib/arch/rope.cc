@@ -206,7 +206,7 @@ Status write_stretched_theta(KeyWriter& out, const Key& key) {
 
 namespace {
 
-constexpr std::size_t sections_wanted = 4;  // the fourth is never used
+constexpr std::size_t sections_wanted = 4;  // time, height, width, and one that is unused
 
 // Returns config.json's list, or an empty one if absent.
 Result<std::vector<u64>> stated_sections(KeyWriter& out) {

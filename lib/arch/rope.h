@@ -39,15 +39,15 @@ Status write_scaling_besides_alpha(KeyWriter& out, const Key& key);
 /// mrope_section in the scaling object. Without it, all pairs follow time. For text all positions are equal.
 Status write_rope_sections(KeyWriter& out, const Key& key);
 
-/// The same for models that interleave time, height and width (Qwen3-VL). llama.cpp gives pairs outside the sections
-/// the fourth position, which is 0 for text. So without a list in config.json, the sections must cover every pair:
-/// those of the model's class (24, 20, 20 for 64 pairs), or thirds for other head sizes.
+/// Like write_rope_sections(), for models that interleave time, height and width (Qwen3-VL). llama.cpp gives pairs
+/// outside the sections the fourth position, which is 0 for text. So without a list in config.json, the sections must
+/// cover every pair: those of the model's class (24, 20, 20 for 64 pairs), or thirds for other head sizes.
 Status write_interleaved_sections(KeyWriter& out, const Key& key);
 
 /// Writes rope.scaling.* for models with sections, whose scaling type may be "mrope".
 Status write_scaling_besides_sections(KeyWriter& out, const Key& key);
 
-/// True if a row of the family generates such a tensor.
+/// True if a row of the family generates tensors with this generator ("=llama3").
 bool has_generator(const Family& family, std::string_view generator);
 
 /// Returns the values of a tensor that a row generates, or nullopt if the model has no such scaling. Generators:

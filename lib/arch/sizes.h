@@ -52,7 +52,7 @@ class Sizes {
 
   /// Returns the value in `layer`, or nullopt if it is unknown.
   std::optional<u64> find(std::string_view symbol, u64 layer = 0) const;
-  /// The same, but 0 if unknown.
+  /// Like find(), but returns 0 if unknown.
   u64 get(std::string_view symbol, u64 layer = 0) const { return find(symbol, layer).value_or(0); }
   /// Returns all values of a symbol: one, one per layer, or none if unknown.
   const std::vector<u64>& values(std::string_view symbol) const;

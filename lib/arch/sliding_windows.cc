@@ -73,7 +73,7 @@ bool has_sliding_layer(const KeyWriter& out, const gguf::OutKey* pattern) {
   const Windows& windows = out.family().cache.windows;
   u64 period = windows.period;
   if (pattern != nullptr && pattern->type == gguf::ValueType::array) {
-    constexpr std::size_t head = sizeof(u32) + sizeof(u64);  // element type and count
+    constexpr std::size_t head = sizeof(u32) + sizeof(u64);  // element type and count, which precede the flags
     const std::string_view elements = std::string_view(pattern->encoded).substr(head);
     u32 type = 0;
     std::memcpy(&type, pattern->encoded.data(), sizeof type);

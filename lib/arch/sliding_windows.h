@@ -19,7 +19,8 @@ Status write_window_flags(KeyWriter& out, const Key& key);
 /// not periodic.
 Status write_window_period(KeyWriter& out, const Key& key, u64 usual);
 
-/// Writes a flag per layer, with every n-th global; n is `usual` if config.json does not state it. Errors as above.
+/// Writes a flag per layer, with every n-th layer global; n is `usual` if config.json does not state it. Errors: those
+/// of write_window_flags().
 Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual);
 
 /// Removes the window's width and pattern from the written keys if no layer slides, since llama.cpp aborts on such
@@ -29,7 +30,7 @@ Status leave_out_unused_window(KeyWriter& out);
 /// Refuses layer types that differ from the periodic order, the only one that the runtime supports. Error
 /// "convert-config".
 Status check_window_order(const KeyWriter& out, u64 period);
-/// The same as a family's check.
+/// check_window_order() as a family's check.
 template <u64 period>
 Status check_period(KeyWriter& out) {
   return check_window_order(out, period);

@@ -1,4 +1,4 @@
-// What a tokenizer's files do not state and the family decides. Each value is beside the family's rows (arch/families).
+// Facts about a family's tokenizer that its files do not state. Each value is beside the family's rows (arch/families).
 // Pre-tokenizers have the names used in tokenizer.ggml.pre.
 #pragma once
 
@@ -16,11 +16,12 @@ struct TokenizerFacts {
   /// code.
   std::string_view pre_of_merges = {};
   std::string_view pre_of_ranks = {};
-  /// Never adds a space before a text, whatever the files state.
+  /// True if no space is added before a text, whatever the files state.
   bool never_prefixes_space = false;
-  /// The tokens for infilling and for the end of a turn are recognised by their texts ("<|fim_prefix|>", …).
+  /// True if tokens for infilling and for the end of a turn are recognised by their texts ("<|fim_prefix|>", …).
   bool infills_by_text = false;
-  /// A vocabulary of this size has tokens for infilling from id 32007 on, which nothing else shows. 0: no size has.
+  /// A vocabulary of this size has tokens for infilling from id 32007 on, without any sign in the files. 0: no size
+  /// has.
   u64 infill_vocabulary = 0;
   /// A vocabulary of this size adds no token before a text, whatever the files state. 0: no size has this exception.
   u64 vocabulary_without_bos = 0;

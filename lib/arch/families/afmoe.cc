@@ -1,4 +1,4 @@
-// Trinity: gated attention, sliding layers with rope and global ones without, four norms, a scaled embedding.
+// Trinity: gated attention, sliding layers with rope and global layers without, four norms, a scaled embedding.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"

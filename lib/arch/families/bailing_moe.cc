@@ -7,7 +7,8 @@
 namespace modelutils::arch::families::bailing_moe {
 
 constexpr auto sizes = decoder_sizes({.context = "16384"});
-// Not a GGUF key: mlx-lm normalises the head's columns when it saves the model; other directories have it as trained.
+// Not a GGUF key: mlx-lm normalises the head's columns when it saves the model; other directories have the trained
+// head.
 static std::optional<u64> norm_head(const hf::Config& config, const Sizes&) {
   return config.bool_field("norm_head").value_or(false) ? 1 : 0;
 }

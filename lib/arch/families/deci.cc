@@ -1,5 +1,5 @@
-// Nemotron NAS (DeciLM): a llama from an architecture search per layer. Head counts and widths differ, and layers may
-// lack attention, the feed-forward part or both; a matrix may replace attention.
+// Nemotron NAS (DeciLM): a llama whose layers were found by an architecture search. Head counts and widths differ
+// between layers. A layer may lack attention, the feed-forward part or both; in some, a matrix replaces attention.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::vector<u64> of_layers(const hf::Config& config, const Sizes&) {
   for (const Block& block : blocks_of(config)) values.push_back(block.*part);
   return values;
 }
-// DeciLM 7B has its own list.
+// DeciLM 7B lists the KV heads per layer.
 static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
   std::vector<u64> listed = counts_of_layers(config, "num_key_value_heads_per_layer");
   return listed.empty() ? of_layers<&Block::key_heads>(config, sizes) : listed;

@@ -14,7 +14,7 @@ namespace modelutils::arch::families::deepseek2 {
 constexpr auto sizes = mla_sizes(decoder_sizes({.context = "2048", .epsilon = "1e-6"}));
 constexpr auto glm_sizes = mla_sizes(decoder_sizes({.context = "202752", .epsilon = "1e-5"}));
 
-// The loader requires these keys in dense models, too.
+// The loader requires these keys in dense models too.
 static Status write_leading(KeyWriter& out, const Key& key) {
   return out.count(key.name, out.size("X") > 0 ? out.size("Ld") : out.size("L"));
 }
@@ -29,7 +29,7 @@ constexpr std::array<Key, 4> mixture(std::string_view gating) {
   named(keys, "expert_feed_forward_length").write = write_expert_width;
   named(keys, "expert_feed_forward_length").loader_default = {};
   named(keys, "expert_gating_func").symbol = "Gf";
-  // Files from before the key use softmax, except GLM-4.7-Flash (llama.cpp's src/models/deepseek2.cpp).
+  // Files written before this key existed use softmax, except GLM-4.7-Flash (llama.cpp's src/models/deepseek2.cpp).
   named(keys, "expert_gating_func").loader_default = "1+((V==154880) & (L==47)+(L==48))";
   return keys;
 }
@@ -85,7 +85,7 @@ constexpr Fixed v3_fixed[] = {
     {"scoring_func", "sigmoid", Severity::error, "this architecture scores experts by a sigmoid"},
 };
 
-// llama.cpp takes models with certain layer counts to have no low rank for queries.
+// llama.cpp assumes that models with certain layer counts have no low rank for queries.
 static Status check_query_rank(KeyWriter& out) {
   const u64 layers = out.size("L");
   const bool is_lite = layers == 26 || layers == 27;
@@ -200,7 +200,7 @@ const Family glm4_moe_lite = {
     .classes = "Glm4MoeLiteForCausalLM",
     .model_types = "glm4_moe_lite",
     .about = "as deepseek3, with other defaults",
-    .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // like llama.cpp recognises GLM-4.7-Flash
+    .gguf_when = "Gf==2 & V==154880 & (L==47)+(L==48)",  // the condition by which llama.cpp recognises GLM-4.7-Flash
     .gguf_pre = "glm4",                                  // for other sizes: fewer experts or another vocabulary
     .hf_rope_theta = 1e6,
     .loads_without = "attention.key_length",

@@ -1,5 +1,5 @@
-// DeepSeek V3.2 and GLM-5: DeepSeek V3 with sparse attention. An indexer, a small attention before each layer's,
-// chooses the tokens. From GLM-5.2 on a layer may share the choice of the layer before.
+// DeepSeek V3.2 and GLM-5: DeepSeek V3 with sparse attention. In each layer an indexer, itself a small attention,
+// chooses the tokens that the layer attends to. From GLM-5.2 on, a layer may reuse the previous layer's choice.
 #include <fmt/core.h>
 
 #include "arch/common_rows.h"
@@ -11,7 +11,8 @@
 
 namespace modelutils::arch::families::deepseek32 {
 
-constexpr u64 sharing_context = 1048576;  // a file with this context and without indexer types shares, in llama.cpp
+// llama.cpp assumes shared choices for this context length if the file has no indexer types.
+constexpr u64 sharing_context = 1048576;
 
 constexpr auto sizes = mla_sizes(decoder_sizes({.context = "2048", .epsilon = "1e-6"}));
 constexpr auto glm_sizes = [] {

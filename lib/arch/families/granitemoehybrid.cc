@@ -28,7 +28,7 @@ static Status write_hybrid_context(KeyWriter& out, const Key& key) {
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
   named(keys, "context_length").write = write_hybrid_context;
-  named(keys, "attention.head_count").type = KeyType::u32;  // that of attention layers; other layers need no number
+  named(keys, "attention.head_count").type = KeyType::u32;  // the count in attention layers; other layers need none
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   return keys;
 }();

@@ -25,7 +25,7 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.epsilon = "1e-6"});
-  named(keys, "attention.head_count").type = KeyType::u32;  // that of attention layers; other layers need no number
+  named(keys, "attention.head_count").type = KeyType::u32;  // the count in attention layers; other layers need none
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   return keys;
 }();

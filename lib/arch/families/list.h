@@ -1,5 +1,6 @@
-// The list of families: the file in this folder, which is also the namespace, and the family's name there. Adding a
-// family takes a file and a line here. Among families that share a class, the first that fits is used.
+// The list of families. Each line names the file in this folder, which is also the namespace, and the variable of the
+// family in it. A new family needs a file and a line here. Among families that share a class, the first that fits is
+// used.
 #pragma once
 
 #include "arch/family.h"

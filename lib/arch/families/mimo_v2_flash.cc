@@ -28,7 +28,7 @@ static std::vector<u64> key_heads(const hf::Config& config, const Sizes&) {
   return heads;
 }
 static Status write_pattern(KeyWriter& out, const Key& key) {
-  std::vector<u64> slides;  // numbers, like llama.cpp's converter
+  std::vector<u64> slides;  // integers instead of flags, as llama.cpp's converter writes them
   for (const u64 one : sliding_pattern(out.config())) slides.push_back(one == 1 ? 1 : 0);
   if (slides.size() != out.size(symbol::layers)) {
     return out.refuse("hybrid_layer_pattern", "does not have a number for each layer");

@@ -37,7 +37,7 @@ constexpr auto with_kinds = [](std::vector<u64> (*widths)(const hf::Config&, con
   named(keys, "feed_forward_length").type = KeyType::u32_or_layers;  // 0 marks layers without a feed-forward part
   named(keys, "feed_forward_length").fields = {};
   named(keys, "feed_forward_length").derive_layers = widths;
-  named(keys, "attention.head_count").type = KeyType::u32;  // that of attention layers; other layers need no number
+  named(keys, "attention.head_count").type = KeyType::u32;  // the count in attention layers; other layers need none
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   named(keys, "attention.layer_norm_rms_epsilon").fields = "layer_norm_epsilon|rms_norm_eps";
   named(keys, "attention.layer_norm_rms_epsilon").need =
@@ -128,7 +128,7 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "backbone.norm_f | model.norm_f"},
     {"output", "E,V", "lm_head"},
 };
-// Two layers of the directory, one with attention and one with experts, each after a norm.
+// A GGUF block combines two layers of the directory, one with attention and one with experts, each after a norm.
 constexpr Tensor block[] = {
     named(nextn_tensors, "nextn.eh_proj"),
     named(nextn_tensors, "nextn.enorm"),

@@ -16,7 +16,7 @@ static std::optional<u64> key_heads(const hf::Config& config, const Sizes& known
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "4096", .epsilon = "1e-6"});
   named(keys, "attention.head_count_kv")
-      .fields = {};  // the class derives them from n_shared_head, whatever num_key_value_heads says
+      .fields = {};  // the class derives them from n_shared_head and ignores num_key_value_heads
   named(keys, "attention.head_count_kv").fallback = {};
   named(keys, "attention.head_count_kv").derive = key_heads;
   return keys;

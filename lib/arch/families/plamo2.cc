@@ -27,8 +27,7 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-6", .head_dim = "128"});
-  named(keys, "attention.head_count").type = KeyType::u32_of_some;  // that of attention layers; other layers need no
-                                                                    // number
+  named(keys, "attention.head_count").type = KeyType::u32_of_some;  // the counts in attention layers; other layers
   named(keys, "attention.head_count_kv").derive_layers = kv_heads;
   named(keys, "attention.key_length").fields = "hidden_size_per_head";
   return keys;

@@ -27,7 +27,7 @@ const Family qwen2 = {
     .tokenizer = {.pre_of_merges = "qwen2=qwen2", .composes = true},
 };
 
-// MiMo 7B: the same; its layers for multi-token prediction are left out.
+// MiMo 7B is a Qwen2 whose layers for multi-token prediction are not converted.
 const Family mimo = {
     .name = "mimo",
     .gguf = "qwen2",

@@ -9,13 +9,13 @@ namespace modelutils::arch::families::qwen3next {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "131072", .epsilon = "1e-6"});
-  // Equal in all layers with attention.
+  // The count is the same in all layers with attention.
   named(keys, "attention.head_count").type = named(keys, "attention.head_count_kv").type = KeyType::u32;
   return keys;
 }();
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width, which no tensor of a mixture shows
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width, which no tensor of a mixture model shows
   return keys;
 }();
 constexpr auto rope = partial_rope_keys_of("D/4");

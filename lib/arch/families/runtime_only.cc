@@ -13,7 +13,7 @@ using State = Recurrence::State;
 using Rule = Windows::Rule;
 
 constexpr RuntimeArchitecture architectures[] = {
-    // Attention in every layer, nothing special.
+    // Attention with a cache in every layer.
     {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|falcon|gptj|grok|grovemoe|hunyuan_vl|jais|jais2|"
      "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|deepseek2-ocr|hrm_text|"
      "paddleocr|pockettts|qwen3tts|talkie"},
@@ -24,9 +24,9 @@ constexpr RuntimeArchitecture architectures[] = {
     {"t5|t5encoder", {.has_encoder = true}},
     // The same layers run several times, each time with their own cache.
     {"nanbeige", {.has_loops = true}},
-    // A router between adapters, whose own head caches all tokens.
+    // A router chooses between adapters; its own head caches all tokens.
     {"graniteswitch", {.has_router_layer = true}},
-    // A draft that reads its target's cache.
+    // A draft model that reads its target's cache.
     {"gemma4-assistant", {.has_cache = false}, true},
     // The pattern decides which layers of a draft slide; without a window none does.
     {"dflash", {.windows = {.rule = Rule::list}}, true},

@@ -1,6 +1,6 @@
-// The tensors that llama.cpp's loaders ask for in architectures that no directory converts to. A name stands for its
-// ".weight"; with '+' also for its ".bias"; after '=' for the exact name. A leading dot stands for "blk.N.", '#' for a
-// number. Source: llama.cpp v0.5.0 (de3ff815), src/models (load_arch_tensors).
+// The tensors that llama.cpp's loaders ask for in architectures to which no directory can be converted. A name stands
+// for its ".weight"; with '+' also for its ".bias"; after '=' for the exact name. A leading dot stands for "blk.N.",
+// '#' for a number. Source: llama.cpp v0.5.0 (de3ff815), src/models (load_arch_tensors).
 #include <algorithm>
 
 #include "arch/families/runtime_only.h"
