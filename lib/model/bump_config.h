@@ -1,4 +1,4 @@
-// The config.json next to a BUMPWGT3 file: what its header does not say. Source: docs/formats/bump.md.
+// Reads the config.json next to a BUMPWGT3 file for the values that its header lacks. Source: docs/formats/bump.md.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,20 @@
 
 namespace modelutils {
 
-/// A number that config.json and a BUMPWGT3 file, or only config.json, say.
+/// A number that config.json states, and the BUMPWGT3 file's value if the header has the number too.
 struct BumpConfigField {
   std::string_view key;
   u64 bump::Dimensions::*value;
 };
 std::span<const BumpConfigField> bump_config_fields();
 
-/// What config.json says, as far as it says it.
+/// The values of a config.json; fields that it lacks are empty.
 struct BumpConfig {
   bump::Dimensions dimensions;  ///< 0: not said; aligned_* never are
   bool has_rope_scaling = false;
 };
-/// Reads the config.json beside the file; nothing if there is none. A broken one is a finding, and says nothing.
+/// Reads the config.json beside the file; nullopt if there is none. An invalid one adds a finding and leaves all values
+/// empty.
 std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log);
 
 }  // namespace modelutils

@@ -13,7 +13,7 @@ ByteMap map_bytes(std::vector<ByteSpan> spans, u64 begin, u64 end) {
   std::stable_sort(spans.begin(), spans.end(), [](const ByteSpan& a, const ByteSpan& b) { return a.begin < b.begin; });
 
   ByteMap map;
-  u64 reached = begin;  // everything below belongs to something
+  u64 reached = begin;  // every byte below is in a span or a reported gap
   std::size_t furthest = ByteGap::no_span;
   for (const ByteSpan& span : spans) {
     if (span.begin > reached) {

@@ -1,4 +1,4 @@
-// Every byte of a file belongs to something: spans in, gaps and overlaps out.
+// Accounts for every byte of a file: takes spans, returns gaps and overlaps.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace modelutils {
 
-/// [begin, end) belongs to something, `id` says what (the caller's number). Empty spans belong nowhere and are ignored.
+/// The bytes [begin, end) of a structure that the caller numbers `id`. Empty spans are ignored.
 struct ByteSpan {
   u64 begin = 0;
   u64 end = 0;
   std::size_t id = 0;
 };
 
-/// Bytes that no structure accounts for.
+/// Bytes outside all spans.
 struct ByteGap {
   u64 begin = 0;
   u64 end = 0;
@@ -38,8 +38,8 @@ struct ByteMap {
   std::vector<ByteOverlap> overlaps;  ///< each span at most once as `second`, with the span that reaches furthest
 };
 
-/// Attributes the bytes [begin, end). Spans may be given in any order, each with begin <= end; what lies outside is
-/// cut off. Time: sorting the spans.
+/// Finds gaps and overlaps in [begin, end). Spans may be in any order, each with begin <= end; parts outside the range
+/// are ignored. Takes the time of sorting the spans.
 ByteMap map_bytes(std::vector<ByteSpan> spans, u64 begin, u64 end);
 
 }  // namespace modelutils

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int most_entries = 100000;  // of all snapshots of a repository
+constexpr int most_entries = 100000;  // over all snapshots of a repository
 
 std::string first_of(const std::string& directory, EntryKind wanted, std::string_view ending) {
   const auto names = DirectoryNames::read(directory, [&](std::string_view name, EntryKind kind) {
@@ -27,7 +27,7 @@ std::optional<std::string> snapshot_file(const std::string& path) {
     for (const SharedLink& link : shared_links(root)) {
       if (link.target != fs::path(path).filename()) continue;
       const std::optional<HubPlace> at = hub_place(normal_path(link.blob));
-      if (!at) continue;  // not of a model
+      if (!at) continue;  // it belongs to no repository
       auto file = at->is_blob ? snapshot_file(link.blob) : std::optional(link.blob);
       if (file) return file;
     }
@@ -37,7 +37,7 @@ std::optional<std::string> snapshot_file(const std::string& path) {
   if (!place || !place->is_blob || place->name.empty() || place->name.find('/') != std::string::npos) {
     return std::nullopt;
   }
-  // As the path was given, so that messages show it as the user knows it.
+  // Keep the path as the user gave it, for messages.
   const std::string below = "blobs/" + place->name;
   const std::string repository =
       path.ends_with(below) ? path.substr(0, path.size() - below.size()) : place->repository + "/";

@@ -1,4 +1,4 @@
-// What a path means that names no model by itself: a blob of a download cache, a directory of GGUF files.
+// Finds the model behind a path that is not itself a model: a blob of a download cache, or a directory of GGUF files.
 #pragma once
 
 #include <optional>
@@ -6,16 +6,16 @@
 
 namespace modelutils {
 
-/// The file of a snapshot that leads to the blob `path` of a Hugging Face cache, of a repository or shared: its name
-/// and its neighbours say what the blob is. Nothing if `path` is no such blob, or no snapshot has it. Of several the
-/// first by name.
+/// Returns the file in a snapshot that links to the blob `path` of a Hugging Face cache, in a repository or shared; its
+/// name and folder identify the blob. Returns the first by name if there are several; nullopt if `path` is not such a
+/// blob or no snapshot links to it.
 std::optional<std::string> snapshot_file(const std::string& path);
 
-/// The first GGUF file of a directory by name; empty if there is none.
+/// Returns the first GGUF file of a directory by name; empty if there is none.
 std::string gguf_in(const std::string& directory);
 
-/// The folder of a snapshot in the folder of a repository ("models--org--name") of a Hugging Face cache; empty if it is
-/// none. Of several the first by name.
+/// Returns the folder of the first snapshot by name in a repository's folder ("models--org--name") of a Hugging Face
+/// cache; empty if the directory is not such a folder.
 std::string snapshot_in(const std::string& directory);
 
 }  // namespace modelutils

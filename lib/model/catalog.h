@@ -40,7 +40,7 @@ struct ShardSet;
 struct Tensor;
 }  // namespace safetensors
 
-/// Why the values of a tensor cannot be read.
+/// The reason why the values of a tensor cannot be read.
 enum class Unreadable : u8 {
   no,
   unknown_size,   ///< the type is unknown, or the size overflows
@@ -48,10 +48,10 @@ enum class Unreadable : u8 {
   other_size,     ///< their number does not fit type and shape
   repeated_name,  ///< another tensor of the model has the name (safetensors only)
 };
-/// For people: "the tensor's data is not in the file"; empty for `no`.
+/// Returns a text for messages: "the tensor's data is not in the file"; empty for `no`.
 std::string_view problem_text(Unreadable unreadable);
 
-/// A tensor as its header describes it. Views into the document, or into what the catalog keeps.
+/// A tensor as its header describes it. Contains views into the document or into the catalog's own texts.
 struct Tensor {
   std::string_view name;           ///< raw text of the file
   std::optional<TensorType> type;  ///< nullopt if the type table lacks it
@@ -62,13 +62,13 @@ struct Tensor {
   u64 bytes = 0;            ///< without padding; 0 for unknown_size
   u64 record = 0;           ///< absolute offset of the entry in the header
 
-  /// Of a header that breaks off, or on overflow.
+  /// The offset if the header is truncated or the offset overflows.
   static constexpr u64 nowhere = ~u64{0};
 
   bool is_readable() const { return unreadable == Unreadable::no; }
 };
 
-/// Keeps texts and shapes that no document has. Kept items never move.
+/// Stores names and shapes that no document has. Stored items never move.
 class KeptTexts {
  public:
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
@@ -85,7 +85,7 @@ struct CatalogFile {
   std::shared_ptr<ByteSource> source;
 };
 
-/// The documents must outlive the catalog; copies share what it keeps.
+/// The documents must outlive the catalog; copies share its stored texts.
 struct Catalog {
   Format format = Format::gguf;
   std::vector<CatalogFile> files;
@@ -93,38 +93,39 @@ struct Catalog {
   bool big_endian = false;      ///< GGUF v3 big-endian: data is not decoded
   std::shared_ptr<KeptTexts> kept = std::make_shared<KeptTexts>();
 
-  /// Adds a tensor whose name and shape no document has.
+  /// Adds a tensor whose name and shape are in no document.
   Tensor& add(std::string name, std::vector<u64> ne);
-  /// Number of tensors that can be read.
+  /// Returns the number of readable tensors.
   std::size_t readable() const;
-  /// The first readable tensor of that name; nullptr if there is none. Linear.
+  /// Returns the first readable tensor of that name; nullptr if there is none. Linear.
   const Tensor* find(std::string_view name) const;
 
-  /// Fills `out` from byte `first` of the tensor's data. Errors: reading.
+  /// Fills `out` from byte `first` of the tensor's data. Errors: read errors.
   Status read(const Tensor& tensor, u64 first, MutableBytes out) const;
-  /// The form of the tensor's elements as stored, without regard to others that belong to it.
+  /// Returns the form of the stored elements, ignoring scales and biases in other tensors.
   StoredForm form_of(const Tensor& tensor) const;
   StoredPlane plane_of(const Tensor& tensor) const;
-  /// The values as stored. A tensor of unknown type has as many elements as bytes. The catalog must outlive them.
+  /// Returns the values as stored. A tensor of unknown type has one element per byte. The catalog must outlive the
+  /// result.
   MatrixValues values_of(const Tensor& tensor) const;
 };
 
 Catalog catalog_of(const gguf::SplitSet& set);
 Catalog catalog_of(const safetensors::ShardSet& set);
-/// Entries of a BUMPWGT file, with the shapes that `dimensions` or `header` give them.
+/// Returns the catalog of a BUMPWGT file, with shapes computed from `dimensions` or `header`.
 Catalog catalog_of(std::shared_ptr<ByteSource> source, std::span<const bump::Entry> entries,
                    const bump::Dimensions& dimensions);
 Catalog catalog_of(std::shared_ptr<ByteSource> source, std::span<const bump5::Entry> entries,
                    const bump5::Header& header, Format format);
-/// Entries of an importance matrix: tensors of float32 sums.
+/// Returns the catalog of an importance matrix, whose entries are tensors of float32 sums.
 Catalog catalog_of(const quantize::ImportanceMatrix& matrix);
 
-/// The values of a readable tensor as stored in `file`, which must outlive them. `path` is for errors.
+/// Returns the values of a readable tensor as stored in `file`, which must outlive the result. `path` is for errors.
 MatrixValues stored_values(const Tensor& tensor, const ByteSource& file, std::string_view path, bool big_endian);
 
-/// A tensor of a file alone.
+/// Returns the tensor without its file number and index in a set.
 Tensor tensor_of(const gguf::Document& document, const gguf::TensorInfo& info);
-/// As far as the file alone tells: not `repeated_name`.
+/// Returns the readability as far as one file determines it, so never `repeated_name`.
 Unreadable readability_of(const safetensors::Document& document, const safetensors::Tensor& tensor);
 
 }  // namespace modelutils

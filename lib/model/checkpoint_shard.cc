@@ -12,7 +12,7 @@ namespace modelutils {
 
 namespace {
 
-/// The source of a set's file, with what it was made of: names and shapes of the set's document are views of it.
+/// The source of a file in a set. Owns what names and shapes in the set's document are views of.
 class CheckpointSource : public pytorch::ContiguousSource {
  public:
   CheckpointSource(std::shared_ptr<ByteSource> file, std::shared_ptr<const pytorch::Document> checkpoint)

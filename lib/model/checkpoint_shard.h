@@ -1,4 +1,4 @@
-// A PyTorch checkpoint as a file of a safetensors set, so that whatever works on such a set works on checkpoints.
+// Presents a PyTorch checkpoint as a file of a safetensors set, so that code for such sets also works on checkpoints.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,19 @@
 
 namespace modelutils {
 
-/// Reads `source` if it is a checkpoint (pytorch::is_checkpoint); nothing if it is not. The document's offsets count in
-/// the source that is given back, in which every tensor is one run. `is_part`: of a model's folder: tensors beside the
-/// wrapper ("state_dict", "model", "module") are left out, and it is taken off the names. Its findings are "pt-…".
-/// Errors: those of reading.
+/// Reads `source` as a checkpoint; nullopt if pytorch::is_checkpoint() is false. Offsets in the document refer to the
+/// returned source, in which every tensor is contiguous. With `is_part` (the file belongs to a model's folder), the
+/// wrapper ("state_dict", "model", "module") is removed from the names, and tensors outside it are omitted. Findings
+/// have codes "pt-…". Errors: read errors.
 Result<std::optional<safetensors::ShardContent>> read_checkpoint(std::shared_ptr<ByteSource> source, bool is_part);
 
-/// What a file of a set was made of; nullptr if it is not a checkpoint.
+/// Returns the checkpoint that a file of a set was made from; nullptr if it is not a checkpoint.
 const pytorch::Document* checkpoint_of(const safetensors::ShardFile& file);
 
-/// From now on keeps the checksums of what is read of the set's checkpoints. Not while others read.
+/// From now on, records the checksums of bytes read from the set's checkpoints. Not thread-safe.
 void keep_checkpoint_checksums(const safetensors::ShardSet& set);
-/// Do the records of every checkpoint of the set have their CRC-32? Reads what was not read since
-/// keep_checkpoint_checksums(). Findings "pt-zip-…"; errors of reading are findings, too.
+/// Compares the records of every checkpoint in the set with their CRC-32. Reads only bytes that were not read since
+/// keep_checkpoint_checksums(). Reports "pt-zip-…" and read errors as findings.
 FindingLog check_checkpoint_records(const safetensors::ShardSet& set, unsigned threads);
 
 }  // namespace modelutils

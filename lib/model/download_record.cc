@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 constexpr std::size_t sha256_digits = 64;
 constexpr std::size_t sha1_digits = 40;
 constexpr u64 max_record_bytes = 4096;
-constexpr int max_levels = 16;  // folders below the one that a download went to
+constexpr int max_levels = 16;  // maximum depth of a file below its download's folder
 
 bool is_hex(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// "COMMIT\nETAG\nTIME\n": what a download to a folder of the user's choice leaves behind for each file.
+// Reads "COMMIT\nETAG\nTIME\n", the record that a download to a folder of the user's choice leaves for each file.
 std::optional<DownloadRecord> read_metadata(const std::string& path) {
   if (!is_present(path)) return std::nullopt;
   const auto file = RandomAccessFile::open(path);
@@ -46,7 +46,7 @@ std::optional<DownloadRecord> read_metadata(const std::string& path) {
   return record.expected ? std::optional(record) : std::nullopt;
 }
 
-// The record of a download to a folder, which is one of those that the file lies in.
+// Finds the record of a download into one of the folders that contain the file.
 std::optional<DownloadRecord> find_metadata(const std::string& path) {
   fs::path folder = fs::path(path).parent_path();
   for (int level = 0; level < max_levels; ++level) {
@@ -60,7 +60,7 @@ std::optional<DownloadRecord> find_metadata(const std::string& path) {
   return std::nullopt;
 }
 
-// Of a file in a Hugging Face cache: does it, or a link on the way to it, lie outside?
+// True if a file in a Hugging Face cache, or a link on the way to it, is outside the cache.
 bool leads_outside(const std::string& path) {
   std::error_code failed;
   const fs::path folder = fs::canonical(fs::path(path).parent_path(), failed);
@@ -85,7 +85,7 @@ std::optional<ExpectedContent> ollama_blob(std::string_view base_name) {
 }
 
 std::optional<HubPlace> hub_place(std::string_view path) {
-  // The innermost repository counts.
+  // A nested repository takes precedence over the outer one.
   const std::size_t begin = path.rfind("/models--");
   if (begin == path.npos) return std::nullopt;
   const std::size_t end = path.find('/', begin + 1);
@@ -118,7 +118,7 @@ std::vector<SharedLink> shared_links(const std::string& root) {
   std::vector<SharedLink> links;
   std::error_code unresolved;
   const std::string start = normal_path(root + "/blobs/");
-  const std::string resolved_start = fs::canonical(root, unresolved).string() + "/blobs/";  // of absolute links
+  const std::string resolved_start = fs::canonical(root, unresolved).string() + "/blobs/";  // for absolute links
   const auto add = [&](const std::string& path) {
     std::error_code no_link;
     const fs::path target = fs::read_symlink(path, no_link);
@@ -150,7 +150,7 @@ std::string shared_blob_root(const std::string& path) {
   if (prefix.filename().string() != name.substr(0, 2) || prefix.parent_path().filename() != "blobs") return {};
   if (!is_shared_blobs(prefix.parent_path().string())) return {};
   const std::string below = "blobs/" + prefix.filename().string() + "/" + name;
-  // As the path was given, so that messages show it as the user knows it.
+  // Keep the path as the user gave it, for messages.
   if (path.ends_with("/" + below)) return path.substr(0, path.size() - below.size());
   return prefix.parent_path().parent_path().string() + "/";
 }
@@ -190,7 +190,7 @@ DownloadRecord DownloadRecords::find_in_snapshot(const std::string& path, const 
   return record;
 }
 
-// What the list of the revision's files says, if it was kept.
+// Adds facts from the revision's file list, if the cache has it.
 void DownloadRecords::add_listed(const HubPlace& place, DownloadRecord& record) {
   const std::string path = place.repository + "/trees/" + place.revision + ".json";
   if (path != list_path_) {

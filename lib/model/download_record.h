@@ -1,5 +1,5 @@
-// What a cache of downloads knows of a file: where its content lies and what it should be (docs/formats/caches.md).
-// Names and small records are read, never the content.
+// The records of download caches about a file: where its content is, and its size and checksum
+// (docs/formats/caches.md). Reads names and small records, never the content.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,18 @@
 
 namespace modelutils {
 
-/// The checksum that a file should have.
+/// The expected checksum of a file.
 struct ExpectedContent {
   HashAlgorithm algorithm = HashAlgorithm::sha256;  ///< sha1: of Git's "blob SIZE\0" and the content
   std::string hex;                                  ///< lower case
 };
 
-/// By its number of digits: 64 are SHA-256, 40 are Git's SHA-1; nothing for another text. Older Hub caches and
-/// metadata may put an ETag into quotes.
+/// Parses a checksum by its number of digits: 64 for SHA-256, 40 for Git's SHA-1. Returns nullopt for other texts.
+/// Accepts quotes, because older Hub caches and metadata may quote an ETag.
 std::optional<ExpectedContent> expected_content(std::string_view etag);
 
-/// The name of an Ollama blob, "sha256-" (once "sha256:") and 64 digits, as what it promises.
+/// Parses the name of an Ollama blob: "sha256-" ("sha256:" in old versions) and 64 digits. Returns nullopt for other
+/// names.
 std::optional<ExpectedContent> ollama_blob(std::string_view base_name);
 
 struct DownloadRecord {
@@ -36,36 +37,37 @@ struct DownloadRecord {
   bool is_outside = false;                       ///< a link of a cache that leads out of it
 };
 
-/// A file's place in a Hugging Face cache: "…/models--org--name/snapshots/REVISION/NAME" or "…/blobs/NAME".
+/// The location of a file in a Hugging Face cache: "…/models--org--name/snapshots/REVISION/NAME" or "…/blobs/NAME".
 struct HubPlace {
   std::string repository = {};  ///< "…/models--org--name"
   bool is_blob = false;
   std::string revision = {};  ///< of a snapshot
   std::string name = {};      ///< from there on
 };
-/// Of an absolute path without "." and "..".
+/// Parses an absolute path without "." and ".."; nullopt if it is not in such a cache.
 std::optional<HubPlace> hub_place(std::string_view path);
 
-/// The absolute path without "." and "..", no link resolved.
+/// Returns the absolute path without "." and ".."; does not resolve links.
 std::string normal_path(const std::string& path);
 
-/// A blob of a repository that is a link to one that the whole cache shares.
+/// A repository's blob that is a link to a blob shared by the whole cache.
 struct SharedLink {
   std::string blob;    ///< its path, below the root as it was given
   std::string target;  ///< name of the shared blob
 };
-/// Those of all repositories of the Hugging Face cache `root`, sorted. Links in snapshots that go straight to a shared
-/// blob are among them.
+/// Returns the shared links of all repositories in the Hugging Face cache `root`, sorted, including links in snapshots
+/// that lead directly to a shared blob.
 std::vector<SharedLink> shared_links(const std::string& root);
 
-/// Root of the cache (ending in '/') where the path is that of a shared blob, "ROOT/blobs/ab/ab01…"; else empty.
+/// Returns the root of the cache (ending in '/') if the path is that of a shared blob, "ROOT/blobs/ab/ab01…"; else
+/// empty.
 std::string shared_blob_root(const std::string& path);
 
-/// Looks files up; the list of a revision's files is read once.
+/// Finds the records of files. Reads the file list of each revision once.
 class DownloadRecords {
  public:
-  /// Never fails: what cannot be read or understood is as if it were not recorded. Of a shared blob, whose name is no
-  /// checksum that we can compute, what the name of a repository's blob says that leads to it.
+  /// Returns the record of a file. Never fails: records that cannot be read count as absent. The name of a shared blob
+  /// is not a checksum that we can compute, so its record comes from the name of a repository's blob that links to it.
   DownloadRecord find(const std::string& path);
 
  private:

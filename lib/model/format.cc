@@ -52,7 +52,7 @@ bool is_safetensors(const PathProbe& probe) {
   return safetensors::is_index(probe.path, probe.head) || safetensors::is_safetensors(probe.head, probe.path);
 }
 
-// Begins with the magic (any version), or is called .bump and is of no other known kind.
+// True if the file begins with the magic (any version), or has the extension .bump and no other known kind.
 bool is_bump(const PathProbe& probe) {
   if (probe.is_directory) return false;
   if (probe.head.starts_with("BUMPWGT")) return true;
@@ -60,8 +60,8 @@ bool is_bump(const PathProbe& probe) {
          file_kind(probe.head) == FileKind::unknown;
 }
 
-// A directory as C-Kernel-Engine opens it: the weights are the model, the rest are their companions. Not one of another
-// model, whose weights are there as well.
+// True for a directory that C-Kernel-Engine can open: weights.bump with its companions, and no weights of another
+// model.
 bool is_bump_folder(const std::string& path) {
   const ModelFolder folder(path);
   return is_present(folder.file(bump5_weights_name)) && is_present(folder.file(bump5_manifest_name)) &&
@@ -91,13 +91,13 @@ constexpr std::array infos = {
     FormatInfo{Format::imatrix, "imatrix", "an importance matrix", {}},
 };
 
-// How each is recognised, in the order of `infos`; the more specific one comes first.
+// Recognisers in the order of `infos`; more specific formats come first.
 constexpr std::array recognisers = {is_gguf,  is_model_directory, is_pytorch, is_safetensors,
                                     is_bump4, is_bump5,           is_bump,    is_imatrix};
 static_assert(infos.size() == recognisers.size());
 
 Result<FolderFile> open_file(const std::string& path) {
-  // An index is a file of the model's folder: where a link leads matters.
+  // An index belongs to the model's folder, so check where links lead.
   if (path.ends_with(".json")) return open_in_folder(folder_of(path), base_name_of(path));
   MU_ASSIGN(auto file, RandomAccessFile::open(path));
   return FolderFile{std::move(file), false, false};
@@ -123,7 +123,7 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
     MU_TRY(remote_listing(path));
     probe.is_directory = true;
   } else if (std::filesystem::is_directory(path, ignored)) {
-    // Without these nothing in it would be seen, and it would look like a directory of something else.
+    // Without these rights the directory would look empty, and thus like another kind of directory.
     if (::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
       return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
     }

@@ -1,4 +1,4 @@
-// What a path is: the one place that decides it, from the name, the first bytes and what lies in a directory.
+// Determines the format of a path from its name, its first bytes and the names in a directory. No other code does this.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ enum class Format : u8 {
   imatrix,  ///< an importance matrix of the format before GGUF (.dat)
 };
 
-/// The facts about a format: one row of a table.
+/// The properties of a format; one row of the table.
 struct FormatInfo {
   Format format;
   std::string_view name;       ///< as in JSON: "gguf", "mlx", "safetensors", "bumpwgt3", …
@@ -34,14 +34,14 @@ struct FormatInfo {
 std::span<const FormatInfo> all_formats();
 const FormatInfo& format_info(Format format);
 
-/// What C-Kernel-Engine opens in a directory.
+/// The file that C-Kernel-Engine opens in a directory.
 inline constexpr std::string_view bump5_weights_name = "weights.bump";
-/// Where the engine's manifest and map of weights lie: fixed names next to weights.bump; for other names those that
-/// `gguf2bump -o NAME.bump` gives, which are the same.
+/// The engine's manifest and map of weights: fixed names next to weights.bump. For other names, the names that
+/// `gguf2bump -o NAME.bump` writes.
 inline constexpr std::string_view bump5_manifest_name = "weights_manifest.json";
 inline constexpr std::string_view bump5_map_name = "weights_manifest.map";
 
-/// A path, looked at: opened if it is a file, its beginning read.
+/// The result of probing a path. A file is open and its beginning has been read.
 struct PathProbe {
   std::string path;
   OutsideLinks links = OutsideLinks::refuse;  ///< of the model's folder
@@ -56,12 +56,12 @@ struct PathProbe {
   u64 file_size() const { return opened.file ? opened.file->file_size() : 0; }
 };
 
-/// Looks at a path. A directory that has weights.bump, weights_manifest.json and no safetensors file stands for
-/// weights.bump. Errors: "io-open" for what cannot be opened or listed, "io-not-regular" for what is neither a regular
-/// file nor a directory ("-" is standard input, which cannot be read out of order either).
+/// Probes a path. A directory that has weights.bump, weights_manifest.json and no safetensors file stands for its
+/// weights.bump. Errors: "io-open" if it cannot be opened or listed; "io-not-regular" if it is neither a regular file
+/// nor a directory ("-" is standard input, which cannot be read out of order).
 Result<PathProbe> probe_path(const std::string& path, OutsideLinks links = OutsideLinks::refuse);
 
-/// Why a path whose `format` is not set is not a model: code "verify-unknown-format".
+/// Returns the reason why a path whose `format` is not set is not a model: code "verify-unknown-format".
 Error unknown_format(const PathProbe& probe);
 
 }  // namespace modelutils

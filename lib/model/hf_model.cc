@@ -115,7 +115,7 @@ class MatrixCollector {
                        model_.config.path);
   }
 
-  // Of a directory that another method quantised: the first tensor whose form is not known.
+  // Returns the first tensor of unknown form in a directory that another method quantised; nullopt if there is none.
   std::optional<std::size_t> first_not_understood() const {
     const SafetensorsModel& opened = model_.opened;
     std::vector<bool> known = quantization_parts(opened);
@@ -126,13 +126,13 @@ class MatrixCollector {
     return std::nullopt;
   }
 
-  // Has the tensor the bytes that its type and shape ask for? Whoever decodes it relies on that.
+  // Checks that the tensor has as many bytes as its type and shape require. Decoders rely on this.
   static Status check_place(const std::string& name, const Tensor& tensor) {
     if (tensor.is_readable()) return {};
     return module_error(name, "cannot be read: " + std::string(problem_text(tensor.unreadable)));
   }
 
-  // The other planes of a quantised weight.
+  // Adds the planes of a quantised weight other than the codes.
   Status add_planes(const Module& module, SourceMatrix& matrix) const {
     if (!module.form) {
       return module_error(matrix.name, "has scales, but no usable quantisation parameters in config.json");
@@ -187,7 +187,7 @@ class MatrixCollector {
   bool keeps_prediction_ = false;
 };
 
-// Blocks that are asked for by name must be there, in a family that can have them.
+// Blocks requested by name must exist, and the family must support them.
 Status check_prediction(const HfModel& model, PredictionChoice prediction) {
   const bool is_asked_for = prediction == PredictionChoice::only || prediction == PredictionChoice::keep;
   if (model.config.block_count.value_or(0) + model.prediction_blocks > arch::max_layers) {

@@ -1,5 +1,5 @@
-// An MLX or Hugging Face directory for conversion or comparison: config, shards, modules, and every matrix with
-// the place where it is stored. Reads headers only.
+// A directory in MLX's or Hugging Face's format, for conversion or comparison: config, shards, modules, and every
+// matrix with its location. Reads headers only.
 #pragma once
 
 #include <memory>
@@ -18,27 +18,27 @@
 
 namespace modelutils {
 
-/// Stands for a plane that a form has not.
+/// Marks a plane that the form does not have.
 inline constexpr Tensor no_plane;
 
-/// A matrix, stack of matrices or vector as it is stored: plain, or quantised. Rows run along the last
-/// dimension; a vector is one row.
+/// A stored matrix, stack of matrices or vector, plain or quantised. Rows run along the last dimension; a vector is one
+/// row.
 struct SourceMatrix {
   std::string name;        ///< canonical, with its suffix ("model.layers.0.mlp.up_proj.weight")
   std::vector<u64> shape;  ///< logical, safetensors order
   u64 rows = 1;
   u64 columns = 0;  ///< elements of a row
   StoredForm form;
-  /// Of the model's catalog; [0]: the codes or values.
+  /// Tensors of the model's catalog; [0] has the codes or values.
   std::array<const Tensor*, max_planes> planes{&no_plane, &no_plane, &no_plane, &no_plane, &no_plane};
 
   bool is_quantized() const { return !form.is_plain(); }
   const Tensor& weight() const { return *planes[0]; }
-  /// With scales and biases.
+  /// Stored size including scales and biases.
   u64 bytes() const;
 };
 
-/// What becomes of the blocks that predict further tokens.
+/// What to do with blocks that predict further tokens.
 enum class PredictionChoice : u8 {
   by_runtime,  ///< they are kept where llama.cpp drafts with them
   keep,
@@ -61,19 +61,20 @@ struct HfModel {
   bool is_mlx = false;                   ///< is_mlx(opened)
   std::vector<SourceMatrix> matrices;    ///< all that is kept, in the order of the files
   std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
-  /// Blocks that predict further tokens, among the matrices: named as layers behind the last one.
+  /// Number of blocks that predict further tokens. Their matrices have the names of layers after the last one.
   u64 prediction_blocks = 0;
 
   StoredPlane plane(const Tensor& tensor) const { return model->catalog().plane_of(tensor); }
-  /// For reading its rows.
+  /// Returns the matrix for reading its rows.
   StoredMatrix stored(const SourceMatrix& matrix) const;
 };
 
-/// What a directory's model is, for conversion and comparison. Presumes that verify's rules for it found no error (the
-/// shapes agree with the sizes).
+/// Reads the structure of a directory for conversion or comparison. Precondition: verify's rules found no error, so the
+/// shapes agree with the sizes.
 /// Errors: "convert-no-config", "convert-peft", "convert-architecture" (unknown or refused, with the reason),
-/// "convert-foreign-method" (GPTQ, AWQ, FP8 …), "convert-module" (a quantised module that cannot be used), that of a
-/// broken config.json; "convert-mtp" (blocks are wanted that the family cannot have, or the directory has not).
+/// "convert-foreign-method" (GPTQ, AWQ, FP8 …), "convert-module" (an unusable quantised module), those of an invalid
+/// config.json; "convert-mtp" (prediction blocks are requested, but the family does not support them or the directory
+/// has none).
 Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> model,
                                                   PredictionChoice prediction = PredictionChoice::by_runtime);
 

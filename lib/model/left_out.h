@@ -1,4 +1,4 @@
-// Tensors of a source that become no tensor of the output, and why.
+// Tensors of a source that the output omits, with the reason.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ enum class LeftOutReason : u8 {
   zero_bias,          ///< a bias of zeros that GPTQ's writers add to every module
 };
 
-/// For reports: "is computed at run time".
+/// Returns the reason for reports: "is computed at run time".
 std::string_view reason_text(LeftOutReason reason);
 
 struct LeftOut {
@@ -29,11 +29,11 @@ struct LeftOut {
   LeftOutReason reason = LeftOutReason::computed;
 };
 
-/// "NAME (reason)", raw.
+/// Returns "NAME (reason)", not escaped.
 std::string left_out_text(const LeftOut& tensor);
 
-/// Adds a warning "convert-left-out" for each reason by which weights are lost: not for copies, nor for what is said or
-/// computed elsewhere.
+/// Adds a warning "convert-left-out" for each reason that loses weights. Copies and values that are stated or computed
+/// elsewhere are not losses.
 void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings);
 
 }  // namespace modelutils

@@ -18,8 +18,8 @@ struct Model::OnDemand {
   std::once_flag catalog_once, weights_once, names_once;
   Catalog catalog;
   Weights weights;
-  std::optional<arch::Names> family;                    // of the family, if it is a known one
-  std::unordered_map<std::string, std::size_t> places;  // by the names of both conventions
+  std::optional<arch::Names> family;                    // of the family, if it is known
+  std::unordered_map<std::string, std::size_t> places;  // indexes by the names of both conventions
 };
 
 namespace {
@@ -142,7 +142,7 @@ const Model::OnDemand& Model::names() const {
     for (const Tensor& tensor : catalog().tensors) {
       if (tensor.is_readable()) places.emplace(tensor.name, place_of(tensor));
     }
-    // Names as in a file win over derived ones, so these come second.
+    // Names in the file take precedence over derived ones, so add these second.
     for (const Tensor& tensor : catalog().tensors) {
       if (!tensor.is_readable()) continue;
       const auto add = [&](std::optional<std::string> name) {

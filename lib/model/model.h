@@ -1,5 +1,5 @@
 // A model of any format, opened once: headers, config.json, modules, the files next to the weights. Listings, rules,
-// plans and comparisons work on what is opened here, and open nothing a second time.
+// plans and comparisons use it and open no file a second time.
 #pragma once
 
 #include <memory>
@@ -31,12 +31,12 @@ struct Bump5Model {
   bump5::Document document;
 };
 
-/// One of the documents is there, as `format` says. A model can be moved, but not copied; references to its tensors and
-/// weights stay valid. Const members may be called by several threads.
+/// An opened model. `format` determines which of the documents is set. Movable but not copyable; references to its
+/// tensors and weights stay valid after a move. Const members are thread-safe.
 struct Model {
   Model();  ///< has nothing, until a model is assigned
   explicit Model(PathProbe probe);
-  /// What was opened without open_model(). `path`: as the user gave it.
+  /// For documents opened without open_model(). `path` is as the user gave it.
   Model(gguf::SplitSet set, std::string path);
   explicit Model(SafetensorsModel opened);
   Model(std::shared_ptr<const quantize::ImportanceMatrix> matrix, std::string path);
@@ -55,38 +55,41 @@ struct Model {
 
   const std::string& path() const { return probe.path; }
   const hf::Config* config() const;
-  /// GGUF: general.architecture; else architectures[0] of config.json, or its model_type; empty if unknown.
+  /// Returns general.architecture for a GGUF; otherwise architectures[0] or model_type of config.json. Empty if
+  /// unknown.
   std::string architecture() const;
-  /// What the readers found; nothing of the rules.
+  /// Returns the readers' findings, without those of the rules.
   FindingLog findings() const;
 
-  /// Every tensor; made from the documents by the first call, after which these must not change. Of BUMPWGT there are
-  /// none: which entries there are, the files beside it help to decide.
+  /// Returns every tensor. The first call builds the catalog from the documents, which must not change afterwards.
+  /// Empty for BUMPWGT, whose entries depend on the files beside it.
   const Catalog& catalog() const;
-  /// Weights of several tensors, with their forms settled: the first call reads small tensors.
+  /// Returns the weights that consist of several tensors, with their forms settled. The first call reads small tensors.
   const Weights& weights() const;
-  /// The weight whose codes are in `tensor`; nullptr for scales, biases, and tensors that are their own weight.
+  /// Returns the weight whose codes are in `tensor`; nullptr for scales, biases, and tensors that are weights by
+  /// themselves.
   const Weight* weight_of(const Tensor& tensor) const;
-  /// True for scales, biases … of another tensor's weight.
+  /// True for scales, biases and other parts of another tensor's weight.
   bool is_part(const Tensor& tensor) const { return weights().is_part(place_of(tensor)); }
-  /// The logical shape of a weight, or the tensor's own; contiguous dimension first.
+  /// Returns the logical shape of a weight, or the tensor's own shape; contiguous dimension first.
   std::span<const u64> ne_of(const Tensor& tensor) const;
-  /// A shape in the dimension order of the model's own format.
+  /// Converts a shape to the dimension order of the model's own format.
   std::vector<u64> in_file_order(std::span<const u64> ne) const;
-  /// Product of ne_of(); 0 if it overflows.
+  /// Returns the product of ne_of(); 0 if it overflows.
   u64 elements_of(const Tensor& tensor) const;
-  /// "Q4_K", "BF16"; of a weight of several tensors "affine 4-bit, group 64".
+  /// Returns "Q4_K" or "BF16"; for a weight of several tensors "affine 4-bit, group 64".
   std::string type_text(const Tensor& tensor) const;
-  /// Its decoded values, or those of the weight whose codes it holds. The model must outlive them.
+  /// Returns the decoded values of the tensor, or of the weight whose codes it holds. The model must outlive the
+  /// result.
   MatrixValues values_of(const Tensor& tensor) const;
-  /// Index into the catalog's tensors.
+  /// Returns the index in the catalog's tensors.
   std::size_t place_of(const Tensor& tensor) const;
 
-  /// The readable tensor of that name: as in the file; else without a wrapper's "language_model."; else, for
-  /// directories, by its GGUF name ("blk.0.attn_q.weight"), and for GGUF files by its Hugging Face name. nullptr if
-  /// there is none.
+  /// Returns the readable tensor with this name in the file; else without a wrapper's "language_model."; else, for
+  /// directories, with this GGUF name ("blk.0.attn_q.weight"), and for GGUF files with this Hugging Face name. Returns
+  /// nullptr if there is none.
   const Tensor* find(std::string_view name) const;
-  /// The tensor's GGUF name, if the architecture's table maps it one to one (GGUF files: the name itself).
+  /// Returns the tensor's GGUF name if the architecture's table maps it one to one; for GGUF files, the name itself.
   std::optional<std::string> gguf_name(const Tensor& tensor) const;
 
  private:
@@ -96,13 +99,14 @@ struct Model {
   std::unique_ptr<OnDemand> on_demand_;
 };
 
-/// Opens what was recognised (probe.format is there). Plain safetensors get neither config nor modules, which belong to
-/// a directory of format mlx. Errors: those of opening and parsing; what is wrong inside is in the documents' findings.
+/// Opens a probed path whose `format` is set. Plain safetensors get neither config nor modules, which belong to
+/// directories of format mlx. Errors: those of opening and parsing. Problems inside the files are findings in the
+/// documents.
 Result<Model> open_model(PathProbe probe);
 
-/// Opens a GGUF file (with all files of its split set), a safetensors file, an index, or a directory of safetensors
-/// files, with the config.json beside it, if its container is sound. Errors: those of opening and parsing (of a
-/// directory's config.json too), and the first error of the container that the readers found.
+/// Opens a model whose container is sound: a GGUF file (with all files of its split set), a safetensors file, an index,
+/// or a directory of safetensors files with its config.json. Errors: those of opening and parsing (also of a
+/// directory's config.json), and the first container error that the readers found.
 Result<Model> open_sound_model(const std::string& path);
 
 }  // namespace modelutils

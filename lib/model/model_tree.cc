@@ -33,7 +33,7 @@ std::string joined(const std::string& folder, std::string_view name) {
   return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
 }
 
-// The first bytes of a regular file; nothing if it is none or cannot be read.
+// Returns the first bytes of a regular file; nullopt for other files and if it cannot be read.
 std::optional<std::string> head_of(const std::string& path) {
   const int descriptor = open_when_released(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
@@ -68,17 +68,17 @@ class Walk {
   }
 
  private:
-  // What the names of one folder have told so far.
+  // The relevant names of one folder.
   struct Folder {
     const std::string& path;
-    const std::string& below;  // the path from the root on: "" or "sub/"
+    const std::string& below;  // path relative to the root: "" or "sub/"
     DirectoryNames names = {};
     bool has_config = false;
     bool has_weights = false;
     bool has_index = false;
     bool has_checkpoints = false;
-    bool has_manifests = false;  // of Ollama
-    // Files that are parts of the entry that the folder itself is.
+    bool has_manifests = false;  // Ollama's
+    // Names of files that belong to the folder's own entry.
     std::vector<std::string> covered = {};
 
     bool covers(std::string_view name) const { return std::ranges::binary_search(covered, name); }
@@ -92,11 +92,11 @@ class Walk {
     });
   }
 
-  // Is a directory met for the first time? Only links can lead to one twice.
+  // True on the first visit of a directory. Only links can lead to one twice.
   bool enter(const std::string& path) {
     if (options_.links != OutsideLinks::follow) return true;
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return true;  // opening it will say why
+    if (::stat(path.c_str(), &status) != 0) return true;  // opening it will report the reason
     return folders_.insert(status.st_dev, status.st_ino);
   }
 
@@ -106,7 +106,8 @@ class Walk {
         DirectoryNames::read(path, [&](std::string_view name, EntryKind kind) { return keep(folder, name, kind); });
     if (!names) {
       struct stat status {};
-      const bool is_gone = ::stat(path.c_str(), &status) != 0 && errno == ENOENT;  // somebody removed it meanwhile
+      const bool is_gone =
+          ::stat(path.c_str(), &status) != 0 && errno == ENOENT;  // removed since the folder was listed
       if (!is_gone)
         stopped_ = stopped_ || !found_({.path = path, .folder = below, .problem = std::move(names.error())});
       return;
@@ -139,7 +140,7 @@ class Walk {
     return folder.names.contains("blobs") && is_shared_blobs(joined(folder.path, "blobs"));
   }
 
-  // Decides by the name alone what is worth remembering of a folder of a million files.
+  // Decides by name alone which names to keep, since a folder may have a million files.
   bool keep(Folder& folder, std::string_view name, EntryKind kind) {
     if (kind == EntryKind::other || is_excluded(folder.below, name)) return false;
     if (kind == EntryKind::directory) {
@@ -148,7 +149,7 @@ class Walk {
       if (is_no_model) count(rest_.datasets, folder.below + std::string(name));
       return !is_no_model;
     }
-    if (name.starts_with('.')) return kind == EntryKind::link;  // which may be one to a directory
+    if (name.starts_with('.')) return kind == EntryKind::link;  // may be a link to a directory
     switch (class_of_name(name)) {
       case NameClass::safetensors: return folder.has_weights = true;
       case NameClass::index: return folder.has_index = true;
@@ -165,7 +166,7 @@ class Walk {
     return false;
   }
 
-  // A folder that is a model as a whole: an entry, and its files are none.
+  // Finds a model that consists of the whole folder. It is one entry, and its files are none.
   void find_folder_model(Folder& folder) {
     if (folder.has_index || (folder.has_config && (folder.has_weights || folder.has_checkpoints))) {
       const safetensors::Folder weights(joined(folder.path, ""));
@@ -195,8 +196,8 @@ class Walk {
     hand_over({.path = folder.path, .folder = folder.below}, folder, files);
   }
 
-  // The files that the index names, and those that its own rules call unlisted. It is read only where it can say more
-  // than the names do: where files are named otherwise, or may be in folders below.
+  // Returns the files that the index names, and files that the index's rules report as unlisted. Reads the index only
+  // if the names alone do not determine them: for unusual file names, or files in sub-folders.
   std::vector<std::string> shards_of(const Folder& folder, const safetensors::Folder& weights,
                                      const std::string& index) const {
     std::vector<std::string> files;
@@ -213,12 +214,12 @@ class Walk {
     auto opened = open_in_folder(weights.path, index);
     if (!opened) return weights.weights;
     const auto parsed = safetensors::parse_index(*opened->file);
-    if (!parsed || !parsed->usable) return weights.weights;  // the set then takes what there is
+    if (!parsed || !parsed->usable) return weights.weights;  // the set then consists of the existing files
     files.insert(files.end(), parsed->shards.begin(), parsed->shards.end());
     return files;
   }
 
-  // The weights of a folder without config.json and index, if they are one file or the shards of one model.
+  // Returns the weights of a folder without config.json and index, if they are one file or the shards of one model.
   static std::vector<std::string> only_set(const DirectoryNames& names) {
     std::vector<std::string> files;
     std::optional<safetensors::ShardName> first;
@@ -240,7 +241,7 @@ class Walk {
     const EntryKind kind = folder.names.kind(number);
     if (kind == EntryKind::directory || folder.covers(name)) return;
     const std::string path = joined(folder.path, name);
-    if (kind == EntryKind::link && is_directory(path)) return;  // visit_folder()
+    if (kind == EntryKind::link && is_directory(path)) return;  // visited by visit_folder()
     TreeEntry entry{.path = path, .folder = folder.below};
     if (folder.has_manifests) {
       entry.is_manifest = true;
@@ -269,7 +270,7 @@ class Walk {
       count(rest_.kinds[found], folder.below + std::string(name));
   }
 
-  // Of a file whose name says nothing.
+  // For a file whose name does not show its kind.
   static bool is_model(std::string_view head, std::string_view name) {
     const FileKind kind = file_kind(head);
     return kind == FileKind::gguf || kind == FileKind::bumpwgt || safetensors::is_safetensors(head, "") ||
@@ -281,7 +282,7 @@ class Walk {
     return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
   }
 
-  // What the parts of one model have in common; empty for a model in one file.
+  // Returns the common part of the names of a split model's files; empty for a model in one file.
   static std::string gguf_set(std::string_view name) {
     const auto split = gguf::parse_split_name(name);
     return split && split->count > 1 ? fmt::format("{}-of-{}.gguf", split->prefix, split->count) : std::string();
@@ -291,7 +292,7 @@ class Walk {
     return shard && shard->count > 1 ? fmt::format("{}-of-{}.safetensors", shard->prefix, shard->count) : std::string();
   }
 
-  // The first of a set's files stands for all.
+  // Reports only the first file of a set.
   void visit_set(TreeEntry entry, const Folder& folder, std::size_t number, const std::string& set) {
     const std::string_view own = folder.names.name(number);
     if (set.empty()) return hand_over(std::move(entry), folder, {std::string(own)});
@@ -315,7 +316,7 @@ class Walk {
     const std::string path = joined(folder.path, name);
     if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !is_directory(path))) return;
     if (kind != EntryKind::directory && kind != EntryKind::link) return;
-    // In a cache the files of a revision are links into the blobs: those without a revision belong to none.
+    // In a cache, the files of a revision are links to the blobs. Blobs without a link belong to no revision.
     if (name == "blobs" && ((is_hub_repository(folder) && folder.names.contains("snapshots")) ||
                             has_ollama_blobs(folder) || is_shared_blobs(path))) {
       return;
@@ -323,7 +324,7 @@ class Walk {
     if (enter(path)) visit(path, folder.below + std::string(name) + '/');
   }
 
-  // A number for the repository of a Hugging Face cache that the folder is in.
+  // Returns a number for the repository of a Hugging Face cache that contains the folder; nullopt outside caches.
   static std::optional<u64> repository_of(const Folder& folder) {
     const auto place = hub_place(normal_path(joined(folder.path, "any")));
     if (!place) return std::nullopt;
@@ -333,7 +334,7 @@ class Walk {
     return number;
   }
 
-  // Hands over a model with these files of the folder, unless it was met before or is left out.
+  // Reports a model with these files of the folder, unless it was reported before or is excluded.
   void hand_over(TreeEntry entry, const Folder& folder, const std::vector<std::string>& files) {
     bool is_new = files.empty() || (options_.all_revisions && hub_place(normal_path(folder.path)));
     bool is_newer = !options_.newer_than;
@@ -341,11 +342,11 @@ class Walk {
     for (const std::string& name : files) {
       struct stat status {};
       if (::stat(joined(folder.path, name).c_str(), &status) != 0) {
-        is_new = is_newer = true;  // verifying it says what is wrong with it
+        is_new = is_newer = true;  // verifying it will report the problem
         continue;
       }
       entry.bytes += static_cast<u64>(status.st_size);
-      // Repositories of a cache share files, but each has a model of its own.
+      // Repositories of a cache share files, but each has its own models.
       const bool is_first = files_.insert(status.st_dev, status.st_ino);
       if (repository ? files_.insert(status.st_dev ^ *repository, status.st_ino) : is_first) is_new = true;
       if (options_.newer_than && modified(status) > *options_.newer_than) is_newer = true;

@@ -1,4 +1,4 @@
-// The models in and below a directory: which files and folders there are one model each, and which are none.
+// Finds the models in and below a directory: which files or folders form one model.
 #pragma once
 
 #include <functional>
@@ -15,18 +15,18 @@
 namespace modelutils {
 
 struct TreeOptions {
-  /// `follow`: links to directories are followed, too. Links to files always are.
+  /// `follow` also follows links to directories. Links to files are always followed.
   OutsideLinks links = OutsideLinks::refuse;
-  /// Patterns (base/glob.h) of files and folders that are left out, with everything below; of the base name or of the
-  /// path from the root on.
+  /// Patterns (base/glob.h) for files and folders to exclude, with everything below. They match the base name or the
+  /// path relative to the root.
   std::vector<std::string> exclude;
-  /// Tell of every revision in a Hugging Face cache, even if its weights and its config.json are those of another.
+  /// Report every revision in a Hugging Face cache, even if its weights and config.json are those of another revision.
   bool all_revisions = false;
-  /// Only models of which a file was modified later than this: nanoseconds since 1970.
+  /// Report only models with a file modified after this time, in nanoseconds since 1970.
   std::optional<i64> newer_than;
 };
 
-/// Something to look at in a tree.
+/// An entry of the tree to examine.
 struct TreeEntry {
   std::string path;                   ///< begins with the root as it was given; the root itself if it is a model
   std::string folder;                 ///< that the names of the model's files begin with below the root: "", "sub/"
@@ -37,7 +37,7 @@ struct TreeEntry {
   std::optional<Error> problem = {};  ///< no model, but a folder that cannot be listed ("io-open")
 };
 
-/// What was there besides models.
+/// Counts of the files that are not models.
 struct TreeRest {
   struct Kind {
     u64 count = 0;
@@ -52,19 +52,19 @@ struct TreeRest {
   u64 repeated = 0;                ///< models whose every file was met before under another name
 };
 
-/// Hands every model in and below the directory `root` to `found`, a folder's models before those of its folders, all
-/// sorted by name; stops when `found` returns false. A directory with config.json and weights, or with an index, is one
-/// entry, and so is one whose only weights are one file or one set of shards; GGUF parts of one model are one entry.
-/// What a file is, its name says if it ends like a model's, else its first bytes. Manifests of Ollama are models, the
-/// blobs of caches are none. Hidden files, `.git` and the bookkeeping of download caches are not looked at. A model
-/// each of whose files (device and inode) was met before, in the same repository of a Hugging Face cache if it is in
-/// one, is not a second entry; a directory is entered once. Memory: the names of one folder at a time for each level,
-/// without those that no model has, and sixteen bytes a file of a model, in a Hugging Face cache twice that.
+/// Calls `found` for every model in and below the directory `root`, sorted by name; a folder's models come before those
+/// of its sub-folders. Stops when `found` returns false. One entry is: a directory with config.json and weights, or
+/// with an index; a directory whose only weights are one file or one set of shards; the parts of a split GGUF. The kind
+/// of a file follows from its name if it has a model's ending, otherwise from its first bytes. Manifests of Ollama are
+/// models; blobs of caches are not. Skips hidden files, `.git` and the bookkeeping of download caches. Skips a model if
+/// each of its files (device and inode) was already seen, within the same repository for Hugging Face caches; enters
+/// each directory once. Memory: the relevant names of one folder per level, and 16 bytes per model file (32 in a
+/// Hugging Face cache).
 TreeRest walk_models(const std::string& root, const TreeOptions& options,
                      const std::function<bool(TreeEntry entry)>& found);
 
-/// "; what is there: a ZIP archive, possibly a PyTorch checkpoint ('a/pytorch_model.bin'); in all 1,204 files": what
-/// was there instead of models. Empty for an empty directory.
+/// Returns a description of the files that are not models: "; what is there: a ZIP archive, possibly a PyTorch
+/// checkpoint ('a/pytorch_model.bin'); in all 1,204 files". Empty for an empty directory.
 std::string rest_text(const TreeRest& rest);
 
 }  // namespace modelutils

@@ -14,7 +14,7 @@ namespace {
 
 constexpr u64 max_manifest_bytes = u64{16} << 20;
 
-// The folder of the models that a manifest of this path belongs to; empty if it can be none.
+// Returns the models folder to which a manifest at this path belongs; empty if the path cannot be a manifest's.
 std::string models_folder(const std::string& path) {
   const std::filesystem::path absolute(normal_path(path));
   const std::filesystem::path manifests = absolute.parent_path().parent_path().parent_path().parent_path();
@@ -30,7 +30,7 @@ Result<OllamaLayer> read_layer(json::Element element, std::string where) {
   const auto bytes = json::u64_member(element, "size");
   const auto type = json::string_member(element, "mediaType");
   if (!digest || !bytes || !type) return refused("needs mediaType, digest and size", std::move(where));
-  // Before it becomes a part of a path.
+  // Validate the digest before it becomes part of a path.
   const auto expected = digest->starts_with("sha256:") ? ollama_blob(*digest) : std::nullopt;
   if (!expected) return refused("the digest is not 'sha256:' and 64 hexadecimal digits", std::move(where));
   constexpr std::string_view prefix = "application/vnd.ollama.image.";

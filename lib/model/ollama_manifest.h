@@ -1,4 +1,4 @@
-// Ollama's manifests: which blobs are a model (docs/formats/caches.md).
+// Reads Ollama's manifests, which list the blobs of a model (docs/formats/caches.md).
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct OllamaLayer {
   std::string hex;   ///< SHA-256
   u64 bytes = 0;
 
-  /// GGUF, with rules of its own.
+  /// True if the layer is a GGUF with its own rules.
   bool is_gguf() const { return kind == "model" || kind == "projector" || kind == "adapter" || kind == "draft"; }
 };
 
@@ -22,14 +22,14 @@ struct OllamaManifest {
   std::string blobs;  ///< the folder of the blobs
   std::vector<OllamaLayer> layers;
 
-  /// Path of a layer's blob; under the older name "sha256:HEX" if it is there under that alone.
+  /// Returns the path of a layer's blob. Uses the older name "sha256:HEX" if only that exists.
   std::string blob(const OllamaLayer& layer) const;
 };
 
-/// Is this the path of a manifest, "…/manifests/HOST/NAMESPACE/NAME/TAG" with a folder "blobs" next to "manifests"?
+/// True for the path of a manifest: "…/manifests/HOST/NAMESPACE/NAME/TAG" with a folder "blobs" next to "manifests".
 bool is_ollama_manifest(const std::string& path);
 
-/// Reads one. Error "cache-manifest": no JSON, or a layer whose digest or size is none.
+/// Reads a manifest. Error "cache-manifest": not JSON, or a layer with an invalid digest or size.
 Result<OllamaManifest> read_ollama_manifest(const std::string& path);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Directories of PEFT and mlx-lm: an adapter_config.json next to the weights of an adapter.
+// Recognises directories of PEFT and mlx-lm: an adapter_config.json next to an adapter's weights.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// What adapter_config.json says; empty where it does not.
+/// The fields of adapter_config.json; empty if absent.
 struct PeftAdapter {
   bool is_mlx = false;  ///< mlx-lm's: it has no peft_type, but a fine_tune_type
   std::string method;   ///< peft_type: "LORA", "IA3" …; fine_tune_type: "lora", "dora"
@@ -16,11 +16,12 @@ struct PeftAdapter {
   std::optional<double> alpha;
   std::string base_model;  ///< base_model_name_or_path, model
 
-  /// "PEFT adapter, LORA, rank 8, alpha 16, of org/base", "mlx-lm adapter, lora, rank 8, of org/base"
+  /// Returns a description: "PEFT adapter, LORA, rank 8, alpha 16, of org/base", "mlx-lm adapter, lora, rank 8, of
+  /// org/base".
   std::string text() const;
 };
 
-/// Nothing if the folder has no adapter_config.json that can be read, or is a model's all the same (config.json).
+/// Returns nullopt if the folder has no readable adapter_config.json, or has a config.json, which makes it a model.
 std::optional<PeftAdapter> peft_adapter(const ModelFolder& folder);
 
 }  // namespace modelutils

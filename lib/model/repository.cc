@@ -39,7 +39,7 @@ Result<Repository> list_repository(const std::string& path) {
     }
     const auto split = gguf::parse_split_name(entry.name);
     const std::string set = split ? gguf::split_path(split->prefix, 1, split->count) : std::string();
-    if (split && set == last_set) {  // by name, the files of a set stand together
+    if (split && set == last_set) {  // sorted by name, so files of a set are adjacent
       RepositoryEntry& first = repository.models.back();
       ++first.files;
       first.bytes += entry.bytes;

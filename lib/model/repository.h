@@ -1,4 +1,4 @@
-// What lies in a repository at an address: its GGUF models, and the files beside them.
+// Lists a repository at an address: its GGUF models, and the files beside them.
 #pragma once
 
 #include <optional>
@@ -23,12 +23,12 @@ struct Repository {
   std::vector<RepositoryEntry> models;  ///< GGUF models, by name
   std::vector<RepositoryEntry> others;  ///< every other file, by name
 
-  /// The address of an entry.
+  /// Returns the address of an entry.
   std::string path_of(const RepositoryEntry& entry) const;
 };
 
-/// Of the repository or folder at an address. Projectors ("mmproj…") and importance matrices are no models. Codes:
-/// those of remote_listing(), "remote-missing" (nothing is in that folder).
+/// Lists the repository or folder at an address. Projectors ("mmproj…") and importance matrices are not listed as
+/// models. Codes: those of remote_listing(), "remote-missing" (the folder is empty).
 Result<Repository> list_repository(const std::string& path);
 
 }  // namespace modelutils

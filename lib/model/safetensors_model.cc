@@ -27,7 +27,7 @@ void read_config(SafetensorsModel& model) {
   model.config = std::move(**config);
   model.quantization = mlx::read_quantization(*model.config);
   std::string& method = model.quantization.foreign_method;
-  // NVIDIA's releases may say it in a file of its own.
+  // NVIDIA's releases may state the method in a separate file.
   const bool is_silent = method.empty() && !model.quantization.declared && !model.quantization.has_blocks;
   if (is_silent && is_present(model.folder.file("hf_quant_config.json"))) method = "modelopt";
   model.foreign = read_foreign_method(*model.config, method);
@@ -48,7 +48,7 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index, read_checkpoint));
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
-  // Of a single file at an address only that is read.
+  // For a single file at an address, read only that file.
   const bool is_alone = is_address(path) && !model.set.is_directory && !path.ends_with(".json");
   if (path != "-" && !is_alone) read_config(model);
   model.has_modules = modules == ModulesWanted::all || model.config || names_quantization_parts(model.set);

@@ -1,5 +1,5 @@
-// A safetensors path together with the config.json beside it: what st-dump and the rules for MLX directories work on.
-// Views and numbers only; no tensor data is read.
+// A safetensors path together with the config.json beside it, for st-dump and the rules for MLX directories. Consists
+// of views and numbers; reads no tensor data.
 #pragma once
 
 #include <optional>
@@ -21,36 +21,36 @@ struct SafetensorsModel {
   std::optional<Error> config_error;  ///< config.json is there, but cannot be read
   mlx::Quantization quantization;     ///< what the config says
   ForeignMethod foreign;              ///< the same of a method that is not MLX's
-  /// Modules over `set.tensors` (indexes are places there). Found only where something can be quantised: a config
-  /// exists, or a name ends in ".scales" or ".biases". Otherwise empty.
+  /// Modules over `set.tensors`, by index. Empty unless something may be quantised: a config exists, or a name ends in
+  /// ".scales" or ".biases".
   Modules modules;
   bool has_modules = false;
 
-  /// Is the path a directory with a config.json (the format "mlx": MLX's or Hugging Face's)?
+  /// True if the path is a directory with a config.json (format "mlx": MLX's or Hugging Face's).
   bool is_model_directory() const { return set.is_directory && (config || config_error); }
 };
 
-/// Which modules are looked for.
+/// Which modules to find.
 enum class ModulesWanted : u8 {
   none,          ///< nor is config.json read
   if_quantized,  ///< where something can be quantised
   all,
 };
 
-/// Opens `path` as safetensors::open_set() does, with its errors. A config.json that cannot be read is not an error
-/// here.
+/// Opens `path` like safetensors::open_set(), with its errors. An unreadable config.json is not an error here.
 Result<SafetensorsModel> open_safetensors_model(const std::string& path,
                                                 ModulesWanted modules = ModulesWanted::if_quantized,
                                                 OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},
                                                 bool ignore_index = false);
 
-/// The shards of a model without an index, one of which is `path`: the set alone, with the errors of open_shards().
+/// Opens the shards of a model without an index, one of which is `path`: only the set, with the errors of
+/// open_shards().
 Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links);
 
-/// `set.tensors`, as modules are found in them.
+/// Returns `set.tensors` in the form that find_modules() takes.
 std::vector<mlx::TensorRef> tensor_refs(const safetensors::ShardSet& set);
 
-/// The tensors by whose names or shapes the family tells mlx-lm's layout from the published one: the first of each.
+/// The first tensor that shows mlx-lm's layout, and the first that shows the published one, by the family's rows.
 struct StatedLayout {
   std::string_view of_mlx, as_published;  ///< views into the model; empty if no tensor says so
 
@@ -63,19 +63,20 @@ StatedLayout layout_of_tensors(const SafetensorsModel& model);
 /// True if the tensors are laid out as mlx-lm saves them: by layout_of_tensors(), else by says_mlx().
 bool is_mlx(const SafetensorsModel& model);
 
-/// True if the files say that MLX wrote them: "format": "mlx" in the metadata, or MLX's quantisation settings. Other
-/// tools copy or drop the mark, so tensors that tell come first.
+/// True if the files state that MLX wrote them: "format": "mlx" in the metadata, or MLX's quantisation settings. Other
+/// tools copy or drop this mark, so is_mlx() considers the tensors first.
 bool says_mlx(const SafetensorsModel& model);
 
-/// For each place in `set.tensors`: the elements that count as parameters. A packed weight counts with its logical
-/// shape (as stored, if the config does not say how to unpack it); scales and biases of quantised modules are 0, and so
-/// is a shape that overflows.
+/// Returns the number of parameters in each tensor of `set.tensors`. A packed weight has its logical element count, or
+/// its stored count if the config does not define the packing. Scales and biases of quantised modules have 0, as do
+/// shapes that overflow.
 std::vector<u64> parameters_of_tensors(const SafetensorsModel& model);
 
-/// Their sum.
+/// Returns the sum of parameters_of_tensors().
 u64 parameter_count(const SafetensorsModel& model);
 
-/// For each place in `set.tensors`: is it a part of a quantised module (scales, biases …), not its weight?
+/// For each tensor of `set.tensors`, returns true if it is a part of a quantised module other than the weight (scales,
+/// biases …).
 std::vector<bool> quantization_parts(const SafetensorsModel& model);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-// Comparing matrices that may be stored in different types.
+// Compares matrices that may be stored in different types.
 #pragma once
 
 #include "base/error.h"

@@ -29,7 +29,7 @@ void add_values(Statistics& statistics, std::span<const float> values) {
   for (const float value : values) {
     if (std::isfinite(value)) squares += (value - mean) * (value - mean);
   }
-  // Means and sums of squares of two groups put together (Chan, Golub, LeVeque).
+  // Combines the means and sums of squares of two groups (Chan, Golub, LeVeque).
   const u64 all = statistics.finite();
   const u64 old = all - finite;
   const double old_squares = statistics.deviation * statistics.deviation * static_cast<double>(old);

@@ -1,4 +1,4 @@
-// Numbers that describe the values of a tensor.
+// Statistics of a tensor's values.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace modelutils {
 
-/// min, max, mean and deviation are over the finite values, and 0 if there are none.
+/// Minimum, maximum, mean and deviation are those of the finite values; 0 if there are none.
 struct Statistics {
   u64 count = 0;  ///< all values, finite or not
   u64 zeros = 0;
@@ -23,10 +23,11 @@ struct Statistics {
   u64 finite() const { return count - nans - infs; }
 };
 
-/// Adds the values to what is known already, as if all had been seen at once.
+/// Adds values, with the same result as if all had been added at once.
 void add_values(Statistics& statistics, std::span<const float> values);
 
-/// Of all `elements` values of a tensor, read in pieces by read(first, std::span<float>) -> Status.
+/// Returns the statistics of all `elements` values of a tensor, read in pieces by read(first, std::span<float>) ->
+/// Status.
 template <typename Read>
 Result<Statistics> statistics_of(u64 elements, Read&& read) {
   constexpr u64 piece = 16 * 1024;  // stays in the first cache levels

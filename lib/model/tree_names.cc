@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// Sorted. tokenizer.model and such are "model".
+// Sorted. Files such as tokenizer.model have the extension "model".
 constexpr std::array other_extensions = {
     "bat"sv,   "bmp"sv, "c"sv,    "cc"sv,    "cpp"sv,  "css"sv,  "csv"sv,  "cu"sv,    "eot"sv,   "etag"sv,     "gif"sv,
     "go"sv,    "h"sv,   "hpp"sv,  "htm"sv,   "html"sv, "ico"sv,  "ini"sv,  "ipynb"sv, "java"sv,  "jinja"sv,    "jpeg"sv,
@@ -26,7 +26,7 @@ constexpr std::array unfinished_extensions = {"aria2"sv,      "crdownload"sv, "d
                                               "incomplete"sv, "opdownload"sv, "part"sv,     "partial"sv,
                                               "tmp"sv};
 
-// Of the name's last extension, in lower case, without its point.
+// Returns the name's last extension, in lower case, without the dot.
 std::string extension_of(std::string_view name) {
   const std::size_t point = name.rfind('.');
   if (point == name.npos) return {};
@@ -40,7 +40,7 @@ std::string extension_of(std::string_view name) {
 NameClass class_of_name(std::string_view base_name) {
   const std::string extension = extension_of(base_name);
   if (extension == "gguf") return NameClass::gguf;
-  if (extension == "edit-journal") return NameClass::other;  // begins like a GGUF, and is told of with its model
+  if (extension == "edit-journal") return NameClass::other;  // begins like a GGUF, and is reported with its model
   if (extension == "safetensors") return NameClass::safetensors;
   if (extension == "bump") return NameClass::bump;
   if (safetensors::is_checkpoint_name(base_name)) return NameClass::checkpoint;

@@ -1,4 +1,4 @@
-// What the name of a file says about it in a tree of models. Internal.
+// Classifies files in a tree of models by their names. Internal.
 #pragma once
 
 #include <string_view>
@@ -21,7 +21,7 @@ enum class NameClass : u8 {
 
 NameClass class_of_name(std::string_view base_name);
 
-/// Folders that hold no models, whatever is in them: version control, bookkeeping of download caches.
+/// True for folders whose content is never a model: version control, bookkeeping of download caches.
 bool is_bookkeeping_folder(std::string_view base_name);
 
 }  // namespace modelutils

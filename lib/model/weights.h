@@ -1,4 +1,4 @@
-// Weights that several stored tensors make together, with what their values need.
+// Weights that consist of several stored tensors, with the facts needed to decode them.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace modelutils {
 
-/// A module whose values can be decoded: its form is settled, and its planes are places in Catalog::tensors.
+/// A module whose values can be decoded. Its form is settled, and its planes are indexes into Catalog::tensors.
 struct Weight : Module {
   std::vector<u64> ne;  ///< the logical shape, contiguous dimension first
 };
@@ -22,13 +22,13 @@ struct Weights {
   std::vector<bool> parts;      ///< by place in Catalog::tensors: scales, biases … of another tensor's weight
   std::optional<Error> broken;  ///< the first reason why a form could not be settled
 
-  /// The weight whose codes are in that tensor; nullptr if there is none.
+  /// Returns the weight whose codes are in that tensor; nullptr if there is none.
   const Weight* of_codes(std::size_t place) const;
   bool is_part(std::size_t place) const { return place < parts.size() && parts[place]; }
 };
 
-/// Settles the forms of the model's modules, for which it reads small tensors (the order of rows, zero points). Leaves
-/// out modules that cannot be decoded or read. `catalog` is that of the model's set.
+/// Settles the forms of the model's modules, which reads small tensors (row order, zero points). Omits modules that
+/// cannot be decoded or read. `catalog` is the catalog of the model's set.
 Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog);
 
 }  // namespace modelutils
