@@ -41,7 +41,7 @@ std::vector<Module> as_parameters(const Module& pair, const std::string& experts
   return {gate, up};
 }
 
-// The parameter whose shape matches the pair; is_exchanged: with input and output swapped.
+// The parameter whose shape matches the pair. `is_exchanged` is true if input and output are swapped.
 struct Fit {
   const Parameter* parameter = nullptr;
   bool is_exchanged = false;

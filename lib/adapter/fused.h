@@ -22,7 +22,7 @@ inline float fused_in_doubles(float a, float b, float c) {
   return static_cast<float>(std::bit_cast<double>(bits));
 }
 
-/// The same, for loops in run_with(width), base/instructions.h.
+/// Returns a × b + c with a single rounding, for loops called through run_with() (base/instructions.h).
 template <std::size_t WIDTH>
 [[gnu::always_inline]] inline float fused(float a, float b, float c) {
 #if defined(__x86_64__)

@@ -245,7 +245,7 @@ void TensorMerge::scale_rows(const Step& step, const Loaded& loaded, u64 first, 
   const auto scale = [&](const Block& block, const Module& module, std::size_t magnitude) {
     const std::vector<float>& lengths = loaded.extras.at(magnitude);
     const RowUse& use = step.pair->uses[block.use];
-    // Once per row, however many blocks the module has.
+    // Scale each row once, even if several blocks of the module have the row.
     const u64 rows = step.pair->rows();
     const u64 begin = std::max(first, block.slice * rows);
     for (u64 row = begin; row < std::min(first + count, (block.slice + 1) * rows); ++row) {

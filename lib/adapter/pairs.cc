@@ -80,7 +80,7 @@ class Mapper {
 
     bool is_row() const { return out == 1 && stack == 1; }
   };
-  // Its place in one tensor of the base.
+  // The location of the values in one tensor of the base.
   struct Place {
     std::size_t expected = 0;  // index into expected_
     const arch::Tensor* row = nullptr;

@@ -8,7 +8,7 @@
 
 namespace modelutils {
 
-/// "1,234,567"
+/// Returns the number with thousands separators: "1,234,567".
 std::string thousands(u64 number);
 void append_thousands(std::string& out, u64 number);
 

@@ -20,7 +20,7 @@ void reserve_to_fill(Elements& elements, std::size_t size) {
   expect_to_fill(elements.data(), size * sizeof(typename Elements::value_type));
 }
 
-/// Calls resize(size) on an empty vector or string, with the same effect.
+/// Like reserve_to_fill(), but calls resize(size) on an empty vector or string.
 template <typename Elements>
 void resize_to_fill(Elements& elements, std::size_t size) {
   reserve_to_fill(elements, size);

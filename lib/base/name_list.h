@@ -5,7 +5,7 @@
 
 namespace modelutils {
 
-/// Calls `visit` with each of "a|b|c".
+/// Calls `visit` with each name in a text like "a|b|c".
 template <typename Visit>
 void for_each_name(std::string_view names, Visit visit) {
   while (!names.empty()) {

@@ -15,7 +15,7 @@ namespace modelutils::c_api {
 
 /// Stores the error for the calling thread and returns the status for its code.
 mu_status fail(Error error) noexcept;
-/// The same for running out of memory; does not allocate.
+/// Like fail(), for running out of memory; does not allocate.
 mu_status fail_without_memory() noexcept;
 
 /// An error "api-argument"; `what` describes the wrong argument.

@@ -381,7 +381,7 @@ typedef struct mu_text mu_text;
 // Returns the bytes, which are valid until mu_text_free(); NULL if `text` is NULL. *size (may be NULL) excludes the
 // NUL.
 MU_API const char* mu_text_data(const mu_text* text, uint64_t* size);
-// `text` may be NULL.
+// Frees a text. `text` may be NULL.
 MU_API void mu_text_free(mu_text* text);
 
 // Returns the text of `count` tokens. MU_ERROR_RANGE if an id is not in the vocabulary; otherwise fails like

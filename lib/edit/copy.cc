@@ -94,7 +94,7 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   u64 total = 0;
   for (const EditedFile& file : files) total += file.layout.file_size;
   if (!files.empty()) MU_TRY(check_free_space(files.front().path, total));
-  // Paused, because there may be more outputs than files may be open.
+  // Pause each output, because there may be more outputs than files may be open.
   for (const EditedFile& file : files) {
     MU_ASSIGN(AtomicOutput output, AtomicOutput::create(file.path, options));
     if (files.size() > 1) output.pause();

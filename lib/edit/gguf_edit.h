@@ -54,7 +54,7 @@ Result<EditPlan> plan_edit(const EditOptions& options);
 /// change_header().
 Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPlan& plan, Progress& progress);
 
-/// --recover: for every file of a set, or for one file with the given journal. Errors: those of recover_header().
+/// --recover: recovers every file of a set, or one file with the given journal. Errors: those of recover_header().
 Result<Recovery> recover_edit(const std::string& model, const RecoverOptions& options, Findings& remarks);
 
 }  // namespace modelutils::edit

@@ -1,4 +1,4 @@
-// Detects edits that break a rule which the model kept. They need --force.
+// Detects edits that break a rule which the model satisfied before. They need --force.
 #pragma once
 
 #include "base/error.h"

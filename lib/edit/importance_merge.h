@@ -43,7 +43,7 @@ struct ImportanceMerge {
   Findings remarks;
 };
 
-/// Which sums: of the squared activations per column, or of the activations themselves.
+/// The kind of sums: of the squared activations per column, or of the activations themselves.
 enum class SumsKind : u8 { squares, values };
 
 /// Returns the sums over an entry's parts, added in input order in float32, as llama-imatrix does. Errors: those of

@@ -29,7 +29,7 @@ std::optional<EditType> edit_type_of(const gguf::OutKey& key);
 /// "true" or "false", or strings verbatim; arrays are JSON. Errors of kind usage: text that does not parse or does not
 /// fit.
 Result<std::string> encode_value(const EditType& type, std::string_view text);
-/// The same for the text of a file: drops one trailing line feed; arrays have one element per line.
+/// Like encode_value(), for the text of a file: drops one trailing line feed; arrays have one element per line.
 Result<std::string> encode_file_text(const EditType& type, std::string_view text);
 
 }  // namespace modelutils::edit

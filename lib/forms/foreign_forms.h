@@ -39,7 +39,8 @@ Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const Foreig
 /// zero points in the middle of the code range. Reads the zero points; fails only if that fails.
 Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(std::size_t tensor)>& plane);
 
-/// Returns the suffix of a module's codes: ".weight", ".qweight" or ".weight_packed".
+/// Returns the module of a tensor of codes: the name without ".weight", ".qweight" or ".weight_packed". Empty for other
+/// names.
 std::string_view module_of_codes(std::string_view name);
 
 /// True for experts stacked in one FP8 tensor whose name has no suffix ("mlp.experts.gate_up_proj").

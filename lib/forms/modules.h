@@ -42,7 +42,8 @@ struct Modules {
   FindingLog findings;       ///< from mlx::find_modules() and recognise_foreign_form()
 };
 
-/// Takes time proportional to the number of tensors. The paths are views of the tensor names.
+/// Finds the modules of a directory in time proportional to the number of tensors. The paths are views of the tensor
+/// names.
 Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::Quantization& quantization,
                             const ForeignMethod& foreign);
 

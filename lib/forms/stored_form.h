@@ -58,17 +58,17 @@ struct StoredForm {
   bool operator==(const StoredForm&) const = default;
 };
 
-/// Bytes of an unknown type, each counted as one element.
+/// Returns the form of bytes of an unknown type, each counted as one element.
 StoredForm opaque_form();
-/// A tensor of a single plane.
+/// Returns the form of a tensor with a single plane.
 StoredForm plain_form(TensorType type);
-/// A matrix quantised by MLX. `biases` is only used in affine mode.
+/// Returns the form of a matrix quantised by MLX. `biases` is only used in affine mode.
 StoredForm mlx_form(const mlx::Params& params, TensorType codes, TensorType scales, TensorType biases);
-/// scale × (code − zero point) with the given parameters and type of scales.
+/// Returns the form scale × (code − zero point) with the given parameters and type of scales.
 StoredForm integer_form(const IntegerParams& params, TensorType scale);
-/// Codes, an E4M3 scale per 16 elements, and one F32 factor or its reciprocal.
+/// Returns the form with codes, an E4M3 scale per 16 elements, and one F32 factor or its reciprocal.
 StoredForm nvfp4_form(bool scale_is_inverse);
-/// F8_E4M3 with a scale per rectangle of `scale_rows` × `scale_columns`; 0 means all.
+/// Returns the form with F8_E4M3 elements and a scale per rectangle of `scale_rows` × `scale_columns`; 0 means all.
 StoredForm fp8_form(TensorType scale, u64 scale_rows = 0, u64 scale_columns = 0);
 
 /// The layout of a plane: one line of bytes per row, or per several rows.

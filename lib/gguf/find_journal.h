@@ -53,7 +53,7 @@ struct MovedJournals {
   bool is_partial = false;          ///< the folder had more than 64 journals; the others were not checked
 };
 
-/// Finds them. The folder's listing is reused for further files in it as long as the folder does not change.
+/// Finds such journals. The folder's listing is reused for further files in it as long as the folder does not change.
 MovedJournals find_moved_journals(const RandomAccessFile& file, const std::string& path);
 
 /// The finding for readers: an error if the header may be torn; a warning ("gguf-edit-journal") if a journal next to

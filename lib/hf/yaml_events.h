@@ -1,5 +1,5 @@
-// libyaml's events of a text, one at a time: a reader stops at the first that it has no use for, so nothing nested
-// deeply is ever read.
+// Reads libyaml's events of a text one at a time. A reader can stop at the first event that it does not need, so deeply
+// nested values are never read.
 #pragma once
 
 #include <yaml.h>
@@ -17,7 +17,7 @@ class YamlEvents {
   /// `text` must be UTF-8 without a byte order mark, and outlive the object.
   explicit YamlEvents(std::string_view text) {
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-    const char* const input = text.empty() ? "" : text.data();  // libyaml insists on a pointer
+    const char* const input = text.empty() ? "" : text.data();  // libyaml does not accept a null pointer
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(input), text.size());
     yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
   }
@@ -28,7 +28,7 @@ class YamlEvents {
   YamlEvents(const YamlEvents&) = delete;
   YamlEvents& operator=(const YamlEvents&) = delete;
 
-  /// The next event's type; YAML_NO_EVENT after an error.
+  /// Advances to the next event and returns its type; YAML_NO_EVENT after an error.
   yaml_event_type_t next() {
     yaml_event_delete(&event_);
     if (yaml_parser_parse(&parser_, &event_) == 0) {
@@ -38,7 +38,7 @@ class YamlEvents {
     return event_.type;
   }
 
-  /// Of the event that next() gave. Lines count from 1.
+  /// Properties of the event that next() returned. Lines count from 1.
   u64 line() const { return event_.start_mark.line + 1; }
   bool has_anchor_or_tag() const {
     switch (event_.type) {
@@ -51,7 +51,7 @@ class YamlEvents {
     }
   }
 
-  /// Of a scalar: its text, whether it is without quotes, whether it is a block of lines.
+  /// The text and style of a scalar. Precondition: the event is a scalar.
   std::string_view text() const {
     const auto& scalar = event_.data.scalar;
     return {reinterpret_cast<const char*>(scalar.value), scalar.length};
@@ -62,7 +62,7 @@ class YamlEvents {
            event_.data.scalar.style == YAML_FOLDED_SCALAR_STYLE;
   }
 
-  /// After an error: what libyaml says of it, and where.
+  /// libyaml's description of the error and its line; only after an error.
   std::string_view problem() const { return parser_.problem != nullptr ? parser_.problem : "is cut off"; }
   u64 problem_line() const { return parser_.problem_mark.line + 1; }
 

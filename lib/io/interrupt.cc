@@ -42,7 +42,7 @@ std::atomic<bool> ending{false};
 extern "C" void end_by_signal(int number) {
   if (held.load() > 0) {
     waiting.store(number);
-    if (held.load() > 0) return;  // checked again: the hold may have ended before it could see the number
+    if (held.load() > 0) return;  // check again: the hold may have ended before the number was set
   }
   end_process(128 + number);
 }

@@ -25,8 +25,8 @@ struct ChatSource {
 /// Returns the template `name` (empty or "default": the unnamed one) and the special tokens. Errors: "template-missing"
 /// of kind no_match, which lists the existing templates.
 Result<ChatSource> chat_source(const gguf::SplitSet& set, std::string_view name);
-/// The same for a directory. Errors: also those of reading its tokenizer files; "hf-tok-missing" if the model is not a
-/// directory.
+/// Like chat_source() for a GGUF, for a directory. Further errors: those of reading its tokenizer files;
+/// "hf-tok-missing" if the model is not a directory.
 Result<ChatSource> chat_source(const SafetensorsModel& model, std::string_view name);
 
 }  // namespace modelutils

@@ -14,7 +14,7 @@ namespace modelutils {
 /// those of read_tokenizer(), "hf-tok-missing" if the model is not a directory.
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model);
 
-/// "hf-tok-missing": the model is not a directory.
+/// Returns error "hf-tok-missing": the model is not a directory.
 tl::unexpected<Error> no_tokenizer_files();
 
 /// Returns a template for "chat_template" and "chat_template.NAME", or the text of a special token for "bos_token",

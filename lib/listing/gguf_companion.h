@@ -14,7 +14,7 @@ namespace modelutils {
 /// tensor data; of an importance matrix, the names of its calibration texts.
 std::vector<std::string> companion_facts(const gguf::SplitSet& set);
 
-/// The same for an importance matrix in the format before GGUF.
+/// Like companion_facts(), for an importance matrix in the format before GGUF.
 std::vector<std::string> legacy_imatrix_facts(const quantize::ImportanceMatrix& matrix);
 
 }  // namespace modelutils

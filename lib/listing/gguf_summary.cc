@@ -107,7 +107,8 @@ std::string gguf_type_text(const gguf::TensorInfo& tensor) {
 
 namespace {
 
-// In a stacked expert tensor the last dimension is the expert; each token uses only some of them.
+// Returns the elements that one token uses; nullopt on overflow. In a stacked expert tensor the last dimension is the
+// expert, and each token uses only some experts.
 std::optional<u64> active_elements(const gguf::TensorInfo& tensor, const ModelFacts& summary) {
   const std::optional<u64> elements = tensor.elements();
   const u64 experts = summary.experts.value_or(0);

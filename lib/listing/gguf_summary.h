@@ -7,12 +7,12 @@
 
 namespace modelutils {
 
-/// Returns the hyper-parameters and the cache that follows from them, name, tokenizer and mix. Of arrays reads only
-/// those with one number per layer.
+/// Returns hyper-parameters, cache size, name, tokenizer and mix, all from the keys. Reads only arrays with one number
+/// per layer.
 ModelFacts summarize_keys(const gguf::SplitSet& set);
-/// The hyper-parameters of a directory, under Hugging Face's name for the architecture.
+/// Returns the summary of a directory, under Hugging Face's name for the architecture.
 ModelFacts summary_of(const hf::Config& config);
-/// The keys' summary with totals over the tensors.
+/// Returns summarize_keys() with totals over the tensors.
 ModelFacts summarize(const gguf::SplitSet& set);
 
 /// Returns the chat templates, both the default one and the named ones.

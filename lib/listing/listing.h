@@ -53,11 +53,11 @@ struct ListedTensor {
 
   std::string_view name() const { return stored->name; }
   std::optional<TensorType> type() const { return stored->type; }
-  /// In the format's own dimension order.
+  /// The shape in the format's own dimension order.
   std::span<const u64> shape() const { return entry != nullptr ? entry->shape : stored->ne; }
-  /// Stored, without padding; nullopt if unknown.
+  /// The stored size without padding; nullopt if unknown.
   std::optional<u64> bytes() const;
-  /// Absolute, in its file; nullopt if unknown.
+  /// The absolute offset in the tensor's file; nullopt if unknown.
   std::optional<u64> data_offset() const;
   /// GGUF: absolute offset of the info record. safetensors: data_offsets[0].
   u64 offset() const { return entry != nullptr ? entry->begin : stored->record; }
@@ -149,8 +149,8 @@ class ListingSource {
   /// Returns the value of a key, a header field or a config.json field; nullopt if there is none.
   virtual std::optional<ListedValue> find_value(std::string_view key) = 0;
   const Model& model() const { return model_; }
-  /// Returns the tensor of that name, readable or not: by its name in the file; of safetensors also by an alias
-  /// (Model::find). Returns nullptr if there is none.
+  /// Returns the tensor of that name, readable or not. Names are those in the file; safetensors models also accept
+  /// aliases (Model::find). Returns nullptr if there is none.
   const Tensor* find_tensor(std::string_view name) const;
 
   /// Calls `visit` with the name of every tensor, or of every key; with `config_keys` also of every config.json field,
@@ -166,8 +166,8 @@ class ListingSource {
 /// Lists a model; nullptr for BUMPWGT. `model` must outlive the source and its results.
 std::unique_ptr<ListingSource> listing_of(const Model& model);
 
-/// The adapter of each format, for listing_of(). Of a split GGUF it lists the keys of the first file only; the split.*
-/// keys of the others add nothing.
+/// The adapters of each format, for listing_of(). gguf_listing() lists only the keys of a split model's first file, as
+/// the other files have only split.* keys.
 std::unique_ptr<ListingSource> gguf_listing(const Model& model);
 std::unique_ptr<ListingSource> safetensors_listing(const Model& model);
 std::unique_ptr<ListingSource> imatrix_listing(const Model& model);

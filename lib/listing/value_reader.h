@@ -52,7 +52,7 @@ class ValueReader {
   static constexpr u64 piece_elements = 16 * 1024;
 
   static Form form_of(const Model& model, const Tensor& tensor, bool raw);
-  /// Errors: reading, "tensor-no-decoder" (the file is big-endian).
+  /// Errors: read errors; "tensor-no-decoder" for a big-endian file.
   Status read_bytes(u64 offset, MutableBytes out) const;
   static u64 unsigned_at(const std::byte* at, u64 width);
   static i64 signed_at(const std::byte* at, u64 width);

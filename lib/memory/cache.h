@@ -42,7 +42,8 @@ struct Caches {
   u64 recurrent_bytes() const { return rolling_bytes + state_bytes + f32_bytes; }
 };
 
-/// Errors: "fit-too-large" (2^64 bytes or more), usage (a cache type that the model does not allow).
+/// Computes the caches of every layer. Errors: "fit-too-large" (2^64 bytes or more), usage (a cache type that the model
+/// does not allow).
 Result<Caches> caches_of(const HyperParameters& model, const RunOptions& options, const Extent& extent);
 
 }  // namespace modelutils::memory

@@ -31,7 +31,7 @@ struct ComputeSizes {
 /// Corrects an estimate of `bytes` for a ratio `error` of estimate to measurement.
 u64 scaled_by(u64 bytes, double error);
 
-/// `weights` must be those of `placement`. Error: "fit-too-large" (2^64 bytes or more).
+/// Estimates the compute buffers. `weights` must be those of `placement`. Error: "fit-too-large" (2^64 bytes or more).
 Result<ComputeSizes> compute_sizes(const HyperParameters& model, const RunOptions& options, const Extent& extent,
                                    const Caches& caches, const WeightTable& table, const Placement& placement,
                                    const WeightSizes& weights);

@@ -1,4 +1,4 @@
-// What llama.cpp's loader makes of a stated hyper-parameter. Numbers have at most 32 bits, a flag counts as 0 or 1.
+// Reads stated hyper-parameters as llama.cpp's loader does. Numbers have at most 32 bits, a flag counts as 0 or 1.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ Result<u64> needed_number(const arch::Fact& fact, std::string_view because = {})
 Result<std::optional<std::vector<u64>>> find_layers(const arch::Fact& fact, u64 count, u64 or_count);
 Result<std::vector<u64>> layers_of(const arch::Fact& fact, u64 count, u64 missing);
 
-/// Error "fit-key" at the fact's key.
+/// Returns error "fit-key", located at the fact's key.
 tl::unexpected<Error> wrong(const arch::Fact& fact, std::string message);
 
 }  // namespace modelutils::memory

@@ -90,8 +90,8 @@ struct FitReport {
 /// Returns nullopt if the answer is unknown: the judged model does not fit and the other is smaller.
 std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 bytes);
 
-/// Errors: those of read_hyper_parameters(); "fit-too-large" (a size of 2^64 or more); usage (options that conflict
-/// with each other or with the model).
+/// Computes the memory at each requested context. Errors: those of read_hyper_parameters(); "fit-too-large" (a size of
+/// 2^64 or more); usage (options that conflict with each other or with the model).
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request);
 
 }  // namespace modelutils::memory

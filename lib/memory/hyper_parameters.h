@@ -49,10 +49,10 @@ struct HyperParameters {
   u64 v_elements(std::size_t layer) const;
 };
 
-/// Returns nullopt if the architecture is unknown. `needs_context`: context_length is required, because it determines
-/// the context. Errors: "fit-key" and "fit-layers" (memory/fact_values.h).
+/// Reads the hyper-parameters; nullopt if the architecture is unknown. `needs_context`: context_length is required,
+/// because it determines the context. Errors: "fit-key" and "fit-layers" (memory/fact_values.h).
 Result<std::optional<HyperParameters>> read_hyper_parameters(const arch::Facts& stated, bool needs_context);
-/// The same for the keys of a file. Errors: read errors, too.
+/// Like read_hyper_parameters() for facts, from the keys of a file. Further errors: read errors.
 Result<std::optional<HyperParameters>> read_hyper_parameters(const gguf::SplitSet& set, bool needs_context);
 
 }  // namespace modelutils::memory

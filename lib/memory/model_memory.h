@@ -15,9 +15,9 @@ class ModelMemory {
   const WeightTable& weights() const { return weights_; }
   u64 blocks() const { return weights_.blocks(); }
 
-  /// Only for known models. Errors: those of extent_of() and caches_of().
+  /// Returns the sizes of a run. Precondition: the architecture is known. Errors: those of extent_of() and caches_of().
   Result<Extent> extent(const RunOptions& run) const;
-  /// For unknown models only the weights. Error: "fit-too-large".
+  /// Returns the memory on each device; for unknown architectures only the weights. Error: "fit-too-large".
   Result<Usage> usage(const RunOptions& run, const Extent& extent, const Caches& caches,
                       const Placement& placement) const;
 
@@ -39,7 +39,7 @@ bool fits_at_most(const Usage& usage, const Available& available);
 /// Places all layers on the available GPUs.
 Placement whole_model(const Available& available);
 
-/// The equivalent options for llama.cpp.
+/// Returns the equivalent options for llama.cpp.
 std::string options_text(const RunOptions& run, const Usage& usage, u64 blocks, bool has_experts);
 
 /// Returns the largest part of the model that fits on the GPU. If `moves_experts` and the model has experts: all

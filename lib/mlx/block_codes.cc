@@ -17,7 +17,7 @@ void nibbles(const u8* block, u8* codes) {
   for (u32 i = 0; i < 16; ++i) codes[16 + i] = block[AT + i] >> 4;
 }
 
-// The same for five-bit codes, with the fifth bits in the four bytes before.
+// Like the function above, for five-bit codes with the fifth bits in the four bytes before.
 template <u32 AT>
 void five_bits(const u8* block, u8* codes) {
   nibbles<AT>(block, codes);

@@ -46,7 +46,7 @@ bool inflates_too_far(const ZipRecord& record);
 /// its size in memory.
 u64 most_pickle_bytes(const ZipRecord& record);
 
-/// The error "pt-zip-crc".
+/// Returns error "pt-zip-crc" for a record whose data has the checksum `crc`.
 Error wrong_crc(const ZipRecord& record, u32 crc);
 
 /// Returns the bytes of a record, inflated and with the CRC-32 checked. Fails with "pt-record-size" above `most` bytes,

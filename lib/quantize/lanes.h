@@ -137,7 +137,7 @@ template <typename Floats, typename Ints = IntsOf<Floats>>
   return fits ? whole : Ints{} + std::numeric_limits<i32>::min();
 }
 
-/// The same for values that may be known to fit (`all_fit`), as scaled values do unless their scale is infinite.
+/// Like truncated(), but in vectors if `all_fit` is true: every value is known to fit int32.
 template <typename Floats, typename Ints = IntsOf<Floats>>
 [[gnu::always_inline]] inline Ints truncated_lanes(Floats values, bool all_fit) {
   return all_fit ? __builtin_convertvector(values, Ints) : truncated_lanes(values);

@@ -4,7 +4,7 @@ namespace modelutils::encode {
 
 namespace {
 
-// Returns the one of nine inverse scales with the least error.
+// Returns the inverse scale with the least error among nine.
 float best_inverse(const float* x, const float* weights, u32 count, float max, int top) {
   const auto error_of = [&](float inverse, int limit) {
     const float scale = 1 / inverse;

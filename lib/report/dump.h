@@ -42,7 +42,7 @@ struct DumpRequest {
 /// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
 Status dump_model(TextOutput& out, ListingSource& source, const std::string& path, const DumpRequest& request);
 
-/// "io-pipe": statistics were requested for a model on a standard input that is a pipe.
+/// Returns error "io-pipe": statistics were requested for a model on a standard input that is a pipe.
 Error statistics_of_pipe();
 
 /// Prints whether the model fits.

@@ -30,8 +30,8 @@ struct TokenForm {
   std::string path = {};  ///< the model's path if several models are shown; otherwise empty
 };
 
-/// Errors: "key-no-token" (an id or a text that is not in the vocabulary), kind no_match ("special" or a glob selects
-/// nothing), those of making and running an encoder.
+/// Prints the requested tokens. Errors: "key-no-token" (an id or a text that is not in the vocabulary), kind no_match
+/// ("special" or a glob selects nothing), those of making and running an encoder.
 Status write_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const TokenRequest& request, const TokenForm& form);
 
 }  // namespace modelutils

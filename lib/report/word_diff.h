@@ -21,9 +21,8 @@ struct WordRun {
 /// than a few thousand words, everything between the first and the last difference is one change.
 std::vector<WordRun> word_diff(std::string_view a, std::string_view b);
 
-/// The same as one line for people, in the manner of git: "… some [-old-]{+new+} words …", or in colours without the
-/// brackets. Escaped. Of unchanged runs only the words next to a change are shown, and of long changed runs only the
-/// beginning.
+/// Returns word_diff() as one line for people, in the manner of git: "… some [-old-]{+new+} words …", or in colours
+/// without the brackets. Escaped. Shows only the words next to a change and only the beginning of long changes.
 std::string word_diff_text(std::string_view a, std::string_view b, const Style& style);
 
 }  // namespace modelutils

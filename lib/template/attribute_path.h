@@ -25,7 +25,7 @@ class AttributePath {
 /// `is_case_sensitive`.
 Outcome<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items,
                                     const AttributePath& path, bool is_case_sensitive, const Value& otherwise = {});
-/// The same for one value: text in lower case, any other value unchanged.
+/// Returns a text in lower case, and any other value unchanged.
 Outcome<Value> without_case(Machine& machine, const Value& value);
 
 }  // namespace modelutils::jinja

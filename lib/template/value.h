@@ -145,7 +145,7 @@ struct Dict : Object {
   /// `key_text` is hash_text() of the key.
   void put(const std::string& key_text, Value key, Value value);
   const Value* find(const std::string& key_text) const;
-  /// The same for a text key.
+  /// Returns the value of a text key, or nullptr.
   const Value* find_text(std::string_view key) const;
 
  private:

@@ -11,13 +11,13 @@ namespace modelutils {
 
 // Precondition for all functions: a mapping without refusals, and the index of the file that it was made from.
 
-/// config.json.
+/// Returns the text of config.json.
 std::string bump5_config_text(const gguf::Index& index, const Bump5Mapping& mapping);
-/// weights_manifest.json. Its `template` is null, so that the engine uses its own.
+/// Returns the text of weights_manifest.json. Its `template` is null, so that the engine uses its own.
 std::string bump5_manifest_text(const gguf::Index& index, const Bump5Mapping& mapping);
-/// weights_manifest.map.
+/// Returns the text of weights_manifest.map.
 std::string bump5_map_text(const Bump5Mapping& mapping);
-/// The metadata as canonical JSON. `manifest` is the text of bump5_manifest_text(). Error: "internal".
+/// Returns the metadata as canonical JSON. `manifest` is the text of bump5_manifest_text(). Error: "internal".
 Result<std::string> bump5_metadata_text(const std::string& manifest, const std::string& creator);
 
 }  // namespace modelutils

@@ -29,7 +29,7 @@ Result<std::optional<Llama3Rope>> read_rope_freqs(const gguf::SplitSet& set, con
 /// "gguf2bump-rope-scaling").
 void check_bump_config(const BumpMapping& mapping, Refusals& refusals);
 
-/// The text of config.json. Precondition: check_bump_config() added no refusals.
+/// Returns the text of config.json. Precondition: check_bump_config() added no refusals.
 std::string bump_config_text(const gguf::Index& index, const BumpMapping& mapping,
                              const std::optional<Llama3Rope>& rope);
 

@@ -18,7 +18,7 @@ namespace {
 // The finite set of texts that a part of a regex matches. Larger sets are not listed.
 using Words = std::vector<std::string>;
 constexpr std::size_t max_words = 64;
-constexpr std::size_t max_members = 8;  // of a class
+constexpr std::size_t max_members = 8;  // of a class that is listed
 
 // Returns every left word followed by every right word; nullopt if one side is not listed or the result is too large.
 std::optional<Words> product(const std::optional<Words>& left, const std::optional<Words>& right) {

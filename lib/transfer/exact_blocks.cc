@@ -15,7 +15,7 @@ std::byte without_bias(unsigned code, int bias) {
   return static_cast<std::byte>(static_cast<i8>(static_cast<int>(code) - bias));
 }
 
-// (d, 16 bytes of nibbles) to (d, 32 codes).
+// Converts (d, 16 bytes of nibbles) to (d, 32 codes).
 void q4_0_to_q8_0(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, 2);
   for (std::size_t i = 0; i < half_block; ++i) {
@@ -25,7 +25,7 @@ void q4_0_to_q8_0(const std::byte* from, std::byte* to) {
   }
 }
 
-// (d, 32 fifth bits, 16 bytes of nibbles) to (d, 32 codes).
+// Converts (d, 32 fifth bits, 16 bytes of nibbles) to (d, 32 codes).
 void q5_0_to_q8_0(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, 2);
   u32 fifth = 0;
@@ -37,7 +37,7 @@ void q5_0_to_q8_0(const std::byte* from, std::byte* to) {
   }
 }
 
-// (d, m, nibbles) to (d, m, 32 fifth bits, nibbles).
+// Converts (d, m, nibbles) to (d, m, 32 fifth bits, nibbles).
 void q4_1_to_q5_1(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, 4);
   std::memset(to + 4, 0, 4);

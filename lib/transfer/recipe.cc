@@ -31,8 +31,8 @@ std::optional<u64> PartUnits::source_of(u64 unit) const {
 float apply_operation(arch::Operation operation, float operand, float value) {
   switch (operation) {
     case arch::Operation::none:
-    case arch::Operation::times:                // applied per part
-    case arch::Operation::unit_columns: break;  // applied to whole columns
+    case arch::Operation::times:                // the reader multiplies each part by its factor
+    case arch::Operation::unit_columns: break;  // the reader divides whole columns
     case arch::Operation::add: return value + operand;
     case arch::Operation::add_one: return value + 1.0f;
     case arch::Operation::neg_exp: return -std::exp(value);
@@ -44,9 +44,9 @@ float undo_operation(arch::Operation operation, float operand, float value) {
   float before = value;
   switch (operation) {
     case arch::Operation::none:
-    // the multipliers stay in the tensors; config.json then has a factor of 1
+    // The tensors stay as they are: config.json gets a factor of 1, and states that the head is not normalised.
     case arch::Operation::times:
-    case arch::Operation::unit_columns: return value;  // and says that the head is not normalized
+    case arch::Operation::unit_columns: return value;
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
     case arch::Operation::neg_exp: before = std::log(-value); break;

@@ -8,7 +8,8 @@
 
 namespace modelutils {
 
-/// Loaders and download tools choose files by their extension. Code: "verify-extension".
+/// Logs "verify-extension" if the path's extension does not match the format, because loaders and download tools choose
+/// files by their extension.
 void check_extension(const std::string& path, Format format, FindingLog& log);
 
 }  // namespace modelutils

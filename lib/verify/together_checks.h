@@ -16,8 +16,8 @@ namespace modelutils {
 
 class TogetherChecks {
  public:
-  /// The first model among the paths is the base. Errors: kind usage if there is no model or nothing else; those of
-  /// opening and of to_gguf::read_base().
+  /// Opens the paths. The first model among them is the base. Errors: kind usage if there is no model or nothing else;
+  /// those of opening and of to_gguf::read_base().
   static Result<TogetherChecks> open(const std::vector<std::string>& paths, OutsideLinks links);
 
   /// Logs mismatches between `model` and the base; logs nothing for the base itself. Codes: "gguf-together",

@@ -14,7 +14,7 @@ namespace modelutils::gguf_rules {
 /// The texts of bos, eos, eot and eom; empty if there is no such token.
 using RoleTexts = std::array<std::string, 4>;
 
-/// Collects those texts while someone else reads the vocabulary from the start.
+/// Collects those texts while other code reads the vocabulary from the start.
 class RoleTextsOnTheWay {
  public:
   /// `tokens` is the vocabulary size. If any id is out of range, all texts stay empty.

@@ -13,10 +13,11 @@ namespace modelutils {
 /// contiguous.
 FindingLog gguf_container_rules(const gguf::Document& document);
 
-/// The same as plain findings, for dumpers, which fail on the first error among them (first_container_error).
+/// Returns gguf_container_rules() as plain findings, for dumpers, which fail on the first error among them
+/// (first_container_error).
 Findings gguf_container_findings(const gguf::Document& document);
-/// The same for every file of a set, plus the set's own findings. With several files, each finding has its file's base
-/// name.
+/// Returns gguf_container_rules() for every file of a set, plus the set's own findings. With several files, each
+/// finding has its file's base name.
 Findings gguf_container_findings(const gguf::SplitSet& set);
 
 /// Whether to read the texts of tokens and merges, the slowest of the rules. `known` skips them if they are copied from

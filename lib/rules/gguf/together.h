@@ -20,7 +20,7 @@ class Together {
 
   /// Reports mismatches between `set` and the model, with code "gguf-together". Adds nothing for the model itself.
   void check(const gguf::SplitSet& set, FindingLog& log) const;
-  /// The same for an importance matrix in the older format.
+  /// Like check() for a GGUF file, for an importance matrix in the older format.
   void check(const quantize::ImportanceMatrix& matrix, FindingLog& log) const;
 
  private:

@@ -6,7 +6,7 @@
 
 namespace modelutils {
 
-/// Codes: "imatrix-calls", and those of data checks.
+/// Checks an importance matrix. Codes: "imatrix-calls", and those of data checks.
 Result<CheckedModel> check_imatrix(const Model& model, unsigned threads = 1);
 
 }  // namespace modelutils

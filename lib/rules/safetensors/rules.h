@@ -14,12 +14,12 @@ namespace modelutils {
 /// continues). Linear time, except for sorting the tensors of a file whose header is not in data order.
 FindingLog safetensors_container_rules(const safetensors::Document& document);
 
-/// The same for every file of a set, plus the set's own findings. If the set was opened by a directory or an index,
-/// each finding has its file's base name.
+/// Like safetensors_container_rules() for one file, for every file of a set, plus the set's own findings. If the set
+/// was opened by a directory or an index, each finding has its file's base name.
 FindingLog safetensors_container_rules(const safetensors::ShardSet& set);
 
-/// The same as plain findings: for dumpers, which fail on the first container error (first_container_error), and for
-/// converters, which refuse every error (first_error).
+/// Returns safetensors_container_rules() as plain findings: for dumpers, which fail on the first container error
+/// (first_container_error), and for converters, which refuse every error (first_error).
 Findings safetensors_container_findings(const safetensors::ShardSet& set);
 
 /// The check function for safetensors in the table of formats (formats.cc). Directories with a config.json use the MLX

@@ -22,7 +22,8 @@ struct EncodeOptions {
 /// A tokenizer ready for use. Facts: docs/tokenizers.md, "Texts to tokens".
 class Encoder {
  public:
-  /// Errors: those of load_vocabulary(); "tok-pre" (a pre-tokenizer that llama.cpp does not know); "tok-uncut".
+  /// Builds the tokenizer. Errors: those of load_vocabulary(); "tok-pre" (a pre-tokenizer that llama.cpp does not
+  /// know); "tok-uncut".
   static Result<Encoder> make(EncodeKeys keys);
   Encoder(Encoder&&) noexcept;
   Encoder& operator=(Encoder&&) noexcept;

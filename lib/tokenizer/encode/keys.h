@@ -32,7 +32,7 @@ struct EncodeKeys {
 /// lengths); "tok-charsmap"; read errors.
 Result<EncodeKeys> read_encode_keys(const gguf::SplitSet& set);
 
-/// Returns the same for a tokenizer that has not been written yet.
+/// Returns the keys of a tokenizer that has not been written yet.
 EncodeKeys encode_keys(Tokenizer tokenizer, std::string architecture, std::string name);
 
 }  // namespace modelutils::tokenizer

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = RegexNode::Kind;
 
-constexpr u32 most_copies = 1000;  // of what a regex repeats
+constexpr u32 most_copies = 1000;  // of a repeated part
 
 bool matches_empty(const RegexNode& node) {
   switch (node.kind) {
@@ -122,7 +122,7 @@ class EncodeRegexCompiler {
       out.ranges.emplace_back(first, last);
     }
     for (const std::string& property : set.properties) {
-      if (property == "\\S") {  // only alone
+      if (property == "\\S") {  // supported only without other members
         supported_ = supported_ && set.properties.size() == 1 && set.ranges.empty();
         out.negated = !out.negated;
       }

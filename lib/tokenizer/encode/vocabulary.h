@@ -48,9 +48,9 @@ struct EncodeVocabulary {
   bool has(u32 id, u8 of) const { return (traits[id] & of) != 0; }
 };
 
-/// Errors: "tok-model" (tokenizer.ggml.model is not supported by llama.cpp, or means no tokenizer); "tok-missing" (no
-/// merges); "tok-text" (two tokens have the same text, which is a failed assertion in llama.cpp). The vocabulary must
-/// not be moved, because `ids` points into it.
+/// Fills in the vocabulary from the keys. Errors: "tok-model" (tokenizer.ggml.model is not supported by llama.cpp, or
+/// means no tokenizer); "tok-missing" (no merges); "tok-text" (two tokens have the same text, which is a failed
+/// assertion in llama.cpp). The vocabulary must not be moved, because `ids` points into it.
 Status load_vocabulary(EncodeKeys keys, EncodeVocabulary& out);
 
 }  // namespace modelutils::tokenizer

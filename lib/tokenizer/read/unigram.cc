@@ -26,8 +26,8 @@ void warn_of_spaces(FindingLog& findings, std::string_view texts, std::string_vi
 
 // How spaces change between a text and its pieces.
 struct Spaces {
-  bool prefix = false;        // one is added before the text
-  bool merged = false;        // runs become one; those at the ends are removed
+  bool prefix = false;        // a space is added before the text
+  bool merged = false;        // runs of spaces become one, and spaces at the ends are removed
   bool first_only = false;    // no space is added after an added token
   bool unless_there = false;  // no space is added if the text begins with one
   bool ends_stay = false;     // spaces at the ends are kept despite `merged`

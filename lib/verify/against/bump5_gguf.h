@@ -7,10 +7,10 @@
 
 namespace modelutils {
 
-/// Findings: "parity-field" (a header field or a number in the manifest's config), "parity-differs" (an entry, with the
-/// offset of its first differing byte), "parity-size" (an entry's size differs from the source's), "parity-not-carried"
-/// (a warning: the format has no entry for a source tensor), "parity-context" (a note). Errors: the source cannot be
-/// read or has no BUMPWGT5 form.
+/// Compares a BUMPWGT4 or BUMPWGT5 file with its source. Findings: "parity-field" (a header field or a number in the
+/// manifest's config), "parity-differs" (an entry, with the offset of its first differing byte), "parity-size" (an
+/// entry's size differs from the source's), "parity-not-carried" (a warning: the format has no entry for a source
+/// tensor), "parity-context" (a note). Errors: the source cannot be read or has no BUMPWGT5 form.
 Result<FindingLog> compare_bump5_with_gguf(const CheckedModel& checked, const Model& converted, Model source);
 
 }  // namespace modelutils

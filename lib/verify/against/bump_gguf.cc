@@ -79,7 +79,8 @@ class BumpParity {
     const bool head_is_usable = header.aligned_head >= d.head_dim && header.aligned_head <= ~u32{0};
     const u64 head = head_is_usable ? header.aligned_head : d.head_dim;
     std::vector<std::pair<u64, u64>> choices = {{header.context_len, head}};
-    // A context other than the header's only if the header's aligned_ctx says so too: any size fits some context.
+    // Accept another context than the header's only if it agrees with the header's aligned_ctx, because any size fits
+    // some context.
     for (const std::optional<u64>& context : {std::optional(d.context), solve_context(plain, head)}) {
       if (context && bump::aligned_context(*context) == header.aligned_ctx) choices.emplace_back(*context, head);
     }
@@ -87,8 +88,8 @@ class BumpParity {
     if (const auto solved = solve_head(plain, header.context_len)) choices.emplace_back(header.context_len, *solved);
     for (const auto& [context, aligned] : choices) {
       if (context == 0) continue;
-      MU_ASSIGN(BumpMapping mapping, map(context, aligned));  // aligned >= head_dim, so rounding head_dim up to it
-                                                              // yields aligned
+      // aligned >= head_dim, so head_dim rounded up to a multiple of `aligned` is `aligned`.
+      MU_ASSIGN(BumpMapping mapping, map(context, aligned));
       if (!mapping.entries.empty() && mapping.file_size == document_.file_size) return mapping;
     }
     return std::nullopt;

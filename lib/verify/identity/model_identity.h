@@ -37,7 +37,7 @@ class IdentitySource {
  public:
   explicit IdentitySource(const Model& model);
 
-  /// Errors: those of reading the card.
+  /// Returns the model's identity. Errors: those of reading the card.
   Result<ModelIdentity> identity();
   /// True if a key of that name exists (in a directory: a member of config.json) and its value is not empty.
   bool states(std::string_view key);

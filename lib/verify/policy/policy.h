@@ -31,7 +31,7 @@ struct Policy {
 /// Reads a YAML file of at most 1 MiB. Errors: those of opening, "policy-syntax" with the line, "policy-member"
 /// for a table, member or value that a policy does not have.
 Result<Policy> load_policy(const std::string& path);
-/// The same, from text (tests, fuzzers).
+/// Like load_policy(), from text, for tests and fuzzers.
 Result<Policy> parse_policy(std::string_view text, std::string path);
 
 /// Logs each violation of the policy as an error. `bytes`: total size of the model's files. Codes: "policy-required",

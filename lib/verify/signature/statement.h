@@ -32,7 +32,7 @@ struct Statement {
   std::vector<std::string> left_out;  ///< relative paths excluded from the signature, besides Git's own
 };
 
-/// Errors: "signature-statement" with the field, "signature-hash" for an unsupported hash (BLAKE3).
+/// Parses the payload. Errors: "signature-statement" with the field, "signature-hash" for an unsupported hash (BLAKE3).
 Result<Statement> parse_statement(std::string_view payload, std::string name);
 
 /// Returns "signature-statement" if the statement has the form before OMS 1.0, whose signing method differed as well.
