@@ -22,7 +22,7 @@ struct RenderArguments {
 /// Adds --render and its options.
 void add_render_flags(Command& command, RenderArguments& arguments);
 
-/// Errors (usage): flags that contradict each other or the `paths` of the models.
+/// Returns a usage error if flags contradict each other or the `paths` of the models.
 Status check_render_arguments(const RenderArguments& arguments, const std::vector<std::string>& paths);
 
 /// Reads the files named by the flags.

@@ -7,7 +7,8 @@ namespace modelutils::cli {
 
 void add_token_flags(Command& command, DumpArguments& arguments);
 
-/// Returns nullopt if no tokens are requested. Errors: contradictory or invalid flags, an unreadable text file.
+/// Returns the requested tokens, or nullopt if none are requested. Errors: contradictory or invalid flags, an
+/// unreadable text file.
 Result<std::optional<TokenRequest>> token_request(const DumpArguments& arguments);
 
 }  // namespace modelutils::cli
