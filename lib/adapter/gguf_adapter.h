@@ -22,6 +22,7 @@ struct GgufPair {
 
   /// For an embedding, which is looked up rather than multiplied, the roles are exchanged: a {r, rows}, b {r, columns}.
   bool is_embedding() const { return target == "token_embd.weight"; }
+  /// The rank of the two factors.
   u64 rank() const;
   u64 columns() const;  ///< ne0 of the base's tensor
   u64 rows() const;     ///< ne1

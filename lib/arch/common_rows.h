@@ -23,8 +23,11 @@ struct ClassDefaults {
 
 /// Returns config.json's context length, or the class's default.
 u64 context_or_default(const KeyWriter& out);
+/// Writes the context length; warns if config.json lacks it.
 Status write_context(KeyWriter& out, const Key& key);
+/// Writes rope_theta or the class's default.
 Status write_theta(KeyWriter& out, const Key& key);
+/// Writes the rope base of sliding layers; no key if config.json lacks it.
 Status write_local_theta(KeyWriter& out, const Key& key);
 /// Writes rope.scaling.*. Linear and yarn are keys; llama3 and longrope are tensors (rope.h). Warns about other types.
 Status write_rope_scaling(KeyWriter& out, const Key& key);

@@ -22,10 +22,10 @@ namespace modelutils::arch {
 
 /// A list with one number or flag for each layer.
 struct LayerNumbers {
-  u64 length = 0;           ///< as stated
-  bool is_numeric = false;  ///< numbers or flags; otherwise there are no values
-  bool is_whole = false;    ///< whole numbers
-  std::vector<i64> values;  ///< the first of them, at most 4,096; fractions are cut off, what exceeds 64 bits saturates
+  u64 length = 0;           ///< number of elements in the file
+  bool is_numeric = false;  ///< elements are numbers or flags; otherwise `values` is empty
+  bool is_whole = false;    ///< elements are integers or flags
+  std::vector<i64> values;  ///< at most 4,096 elements; fractions are truncated, larger numbers saturate at 64 bits
 };
 
 /// One hyper-parameter.
@@ -61,18 +61,19 @@ class Fact {
 struct Facts {
   std::string architecture;           ///< general.architecture; empty if absent
   std::optional<u64> tokens;          ///< length of the vocabulary's list
-  std::optional<u64> embedding_rows;  ///< of token_embd.weight
+  std::optional<u64> embedding_rows;  ///< rows of token_embd.weight
 
   Fact layers, predicted_layers, leading_dense_layers, loops;
   Fact context, width, layer_input_width, vocabulary, feed_forward;
   Fact heads, kv_heads, key_length, value_length;
   Fact key_length_sliding, value_length_sliding;  ///< in layers with a sliding window
-  Fact key_length_latent, value_length_latent;    ///< of a query head with latent attention
-  Fact query_rank, kv_rank;                       ///< of latent attention
-  Fact shared_kv_layers;                          ///< the last layers, which use keys and values of others
+  Fact key_length_latent, value_length_latent;    ///< for a query head with latent attention
+  Fact query_rank, kv_rank;                       ///< ranks of latent attention
+  Fact shared_kv_layers;  ///< number of last layers that use the keys and values of earlier layers
   Fact experts, experts_used, expert_width, shared_experts, shared_expert_width, expert_groups, expert_groups_used;
-  Fact window, window_pattern;             ///< in tokens; a period, or a flag for each layer
-  Fact recurrent_layers, attention_every;  ///< a flag for each layer; of so many layers the last has attention
+  Fact window, window_pattern;  ///< width in tokens; a period, or a flag per layer
+  Fact recurrent_layers,
+      attention_every;  ///< a flag per layer; the last layer of every such number of layers has attention
   Fact ssm_kernel, ssm_width, ssm_state, ssm_groups;
   Fact token_shifts, wkv_head, convolution_length, delta_head;
   Fact indexer_key_length, indexer_heads, indexer_types, compress_ratios, hyper_connections;

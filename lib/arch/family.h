@@ -35,12 +35,12 @@ enum class KeyType : u8 {
   u32,
   u32_of_some,     ///< one number; a file may also have an array with that number in some layers and 0 in the others
   u32_or_layers,   ///< one number, or an array with one per layer
-  u32_where_used,  ///< the same, but layers without one (0) need no array, because other rows identify them
+  u32_where_used,  ///< like u32_or_layers, but layers without one (0) need no array, because other rows identify them
   f32,
   f32_or_layers,
   flag,
   flag_layers,  ///< an array with one flag per layer
-  flag_trunk,   ///< the same, but never including blocks that predict further tokens
+  flag_trunk,   ///< like flag_layers, but never including blocks that predict further tokens
   text,
   u32_list,  ///< an array; its length depends on the key
   f32_list,

@@ -18,7 +18,8 @@ struct ShapeFact {
   std::string expression;
   u64 value = 0;
   u64 layer = 0;
-  std::string_view condition = {};  ///< of the alternative that says so: counts only once it is known to hold
+  /// Condition of the row's alternative; the equation is used only once it is known to hold.
+  std::string_view condition = {};
 };
 
 /// Adds the equations that follow from the shape of one source of a row. `shape` is in safetensors order; for stacked

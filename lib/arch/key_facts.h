@@ -17,14 +17,14 @@ struct KeyFacts {
   /// "general.name", or "*.block_count" for keys that begin with an architecture's name. '#' stands for a number or a
   /// name without dots.
   std::string_view name;
-  std::string_view types;        ///< "u32|u32[]|i32[]": what loaders take, the one that converters write first
-  std::string_view length = {};  ///< of arrays: "layers", "tokens", "any", or a number
-  std::string_view readers =
-      {};  ///< general.architecture of the loaders that read it, several with '|'; "*": all; none
-  std::string_view needed_by = {};  ///< those that refuse a file without it
-  std::string_view absent;          ///< what a loader does without it; "refused" where all do
+  std::string_view types;        ///< types that loaders accept, "u32|u32[]|i32[]"; converters write the first
+  std::string_view length = {};  ///< length of an array: "layers", "tokens", "any", or a number
+  /// Loaders that read the key, as values of general.architecture separated by '|'; "*" for all; empty for none.
+  std::string_view readers = {};
+  std::string_view needed_by = {};  ///< loaders that refuse a file without the key
+  std::string_view absent;          ///< the loader's behaviour without the key; "refused" if all refuse the file
   std::string_view means;
-  double least = -std::numeric_limits<double>::infinity();  ///< range of numbers, also of an array's
+  double least = -std::numeric_limits<double>::infinity();  ///< range of numbers and of array elements
   double most = std::numeric_limits<double>::infinity();
 
   bool has_one_for_each_layer() const { return length == "layers"; }
@@ -35,6 +35,7 @@ struct KeyGroup {
   std::string_view title;
   std::span<const KeyFacts> rows;
 };
+/// All groups, in the order of docs/keys.md.
 std::span<const KeyGroup> key_groups();
 
 /// Returns the row of a key in a file of this architecture; nullptr for unknown keys.
@@ -43,7 +44,7 @@ const KeyFacts* find_key_facts(std::string_view key, std::string_view architectu
 /// A type in a row: a scalar, or an array of scalars.
 struct KeyValueType {
   gguf::ValueType type = gguf::ValueType::string;
-  std::optional<gguf::ValueType> elements = std::nullopt;  ///< of an array
+  std::optional<gguf::ValueType> elements = std::nullopt;  ///< element type of an array
 
   bool operator==(const KeyValueType&) const = default;
 };

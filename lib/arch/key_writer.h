@@ -32,14 +32,16 @@ class KeyWriter {
   Status count(std::string_view name, u64 value);
   /// Writes one number per layer as an INT32 array, as llama.cpp's converter does.
   Status counts(std::string_view name, const std::vector<u64>& values);
+  /// Writes a float32. Error "convert-config": the value is not finite as float32.
   Status real(std::string_view name, double value);
   void flag(std::string_view name, bool value);
   void flags(std::string_view name, const std::vector<bool>& values);
-  void reals(std::string_view name, const std::vector<float>& values);  ///< one for each layer
+  void reals(std::string_view name, const std::vector<float>& values);  ///< one per layer
   void text(std::string_view name, std::string_view value);
   /// Writes one number if all layers have the same, otherwise one per layer.
   Status count_or_layers(std::string_view name, const std::vector<u64>& values);
 
+  /// Adds a remark about a field of config.json.
   void remark(Severity severity, std::string_view field, std::string message);
   void warn(std::string_view field, std::string message) { remark(Severity::warning, field, std::move(message)); }
   /// Returns error "convert-config", located at a field of config.json.

@@ -62,9 +62,11 @@ class ByteReader {
   /// overflow. Returns true for sources of unknown size.
   bool may_hold(u64 count, u64 item_size) const;
 
+  /// Sets the byte order of the following numbers.
   void set_big_endian(bool big_endian) { swap_ = big_endian; }
   bool big_endian() const { return swap_; }
 
+  /// Reads one number. Returns 0 after a failure.
   template <typename T>
   T read() {
     if (static_cast<std::size_t>(end_ - cursor_) < sizeof(T)) [[unlikely]] {

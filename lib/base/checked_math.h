@@ -54,6 +54,7 @@ template <typename T>
   return narrow;
 }
 
+/// True if exactly one bit is set; false for 0.
 [[nodiscard]] constexpr bool is_power_of_two(u64 value) {
   return std::has_single_bit(value);
 }

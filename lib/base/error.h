@@ -29,6 +29,7 @@ inline tl::unexpected<Error> input_error(std::string code, std::string message, 
                                    .file = std::move(file)});
 }
 
+/// Returns an error of kind output: the result cannot be written.
 inline tl::unexpected<Error> output_error(std::string code, std::string message, std::string file = {}) {
   return tl::make_unexpected(Error{
       .kind = ErrorKind::output, .code = std::move(code), .message = std::move(message), .file = std::move(file)});
@@ -43,10 +44,12 @@ inline tl::unexpected<Error> no_match_error(std::string where, std::string messa
                                    .file = std::move(file)});
 }
 
+/// Returns an error of kind usage.
 inline tl::unexpected<Error> usage_error(std::string message) {
   return tl::make_unexpected(Error{.kind = ErrorKind::usage, .code = "usage", .message = std::move(message)});
 }
 
+/// Returns an error for a bug in this program.
 inline tl::unexpected<Error> internal_error(std::string message) {
   return tl::make_unexpected(Error{.kind = ErrorKind::internal, .code = "internal", .message = std::move(message)});
 }

@@ -19,7 +19,9 @@ class NameIndex {
   };
 
   void reserve(std::size_t names);
+  /// Adds a name, or returns the number of an equal one.
   Inserted insert(std::string_view name) { return insert(name, hash(name)); }
+  /// Returns the number of a name; nullopt if it is absent.
   std::optional<u32> find(std::string_view name) const;
 
   /// For inserting many names: hash a name and prefetch its slot, handle other names while the slot is loaded, then

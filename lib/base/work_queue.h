@@ -34,6 +34,7 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
+  /// Adds a job; waits while `window` jobs are unfinished or undelivered.
   void push(Job job) {
     if (wanted_ < 2) return done_(work_(std::move(job)));
     if (!first_ && pushed_ == 0) {

@@ -50,6 +50,7 @@ struct RoleInfo {
   std::string_view word;        ///< the entry's type in manifest and map; empty for a matrix
   std::string_view sources[2];  ///< GGUF names, after "blk.N." if in_layer; empty: zeros. w1 and b1 have two
 };
+/// The table's row for a role.
 const RoleInfo& role_info(Role role);
 /// Finds a role by an entry's name without its layer; nullopt if there is none.
 std::optional<Role> role_from_name(std::string_view name);

@@ -34,7 +34,9 @@ inline std::string_view dtype_name(Dtype dtype) {
 
 /// Returns nullopt if no numbering has a code for the type.
 std::optional<Dtype> dtype_of(TensorType type);
+/// Returns the code of a dtype; nullopt if the numbering has none for it.
 std::optional<u8> code_of(Dtype dtype, Numbering numbering);
+/// Returns the dtype of a code; nullopt if the numbering lacks the code.
 std::optional<Dtype> dtype_from_code(u8 code, Numbering numbering);
 
 /// Bytes in a row of `columns` elements. Returns nullopt if they are not a whole number of blocks, or on overflow.

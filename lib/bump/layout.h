@@ -56,6 +56,7 @@ struct RoleInfo {
   std::string_view sources[2];  ///< GGUF names, after "blk.N." if in_layer; empty: zeros. w1 and b1 have two
 };
 
+/// The table's row for a role.
 const RoleInfo& role_info(Role role);
 
 /// Number of entries = number of dtype codes: 2 + 14 × layers + 2. Precondition: layers <= max_layers.

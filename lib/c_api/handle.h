@@ -54,6 +54,7 @@ struct mu_text {
 
 namespace modelutils::c_api {
 
+/// Return the entry with this index. Errors: "api-argument" for a null model, "api-range".
 Result<const gguf::KeyValue*> metadata_entry(const mu_model* model, u64 index);
 Result<const Tensor*> tensor_entry(const mu_model* model, u64 index);
 

@@ -52,6 +52,7 @@ struct EditedModel {
   std::vector<u64> kept_layers;        ///< after --drop-layers, the old number of each remaining layer
   Findings remarks;                    ///< problems that --force overrode
 
+  /// Return the key or tensor with this name; nullptr if there is none.
   gguf::OutKey* find_key(std::string_view key);
   EditedTensor* find_tensor(std::string_view name);
   /// The value of general.alignment, or 32 if absent.
@@ -71,6 +72,7 @@ struct BlockCounts {
 /// Returns a key's value as a count, or 0 if it is missing or not a u32.
 u64 count_of(EditedModel& model, const std::string& key);
 
+/// Reads general.architecture, ARCH.block_count and ARCH.nextn_predict_layers; missing counts are 0.
 BlockCounts counts_of(EditedModel& model);
 
 struct ReadOptions {

@@ -26,6 +26,7 @@ struct KeyElements {
   std::optional<std::string_view> text() const;
 };
 
+/// Splits a key's value. The result has views into the key.
 KeyElements elements_of(const OutKey& key);
 
 /// Makes an array from encoded elements.

@@ -16,6 +16,7 @@ class Index {
  public:
   explicit Index(const Document& document);
 
+  /// Return the first entry with this name; nullptr if there is none.
   const KeyValue* key(std::string_view key) const;
   const TensorInfo* tensor(std::string_view name) const;
 
@@ -25,6 +26,7 @@ class Index {
   std::optional<double> float_value(std::string_view key) const;
   /// Any byte but 0 is true, as in the reference.
   std::optional<bool> bool_value(std::string_view key) const;
+  /// Returns a STRING as raw bytes; nullopt if absent or of another type.
   std::optional<std::string_view> string_value(std::string_view key) const;
   /// Returns the array's location, or nullptr if the key does not hold an array.
   const ArrayRef* array_value(std::string_view key) const;

@@ -72,6 +72,7 @@ struct Config {
   /// Returns a field of the text_config overlay, else of the top level; nullopt if absent or null in both. "a.b" is
   /// member b of the object a.
   std::optional<json::Element> field(std::string_view names) const;
+  /// Returns a non-negative integer; nullopt if absent or of another type.
   std::optional<u64> u64_field(std::string_view names) const;
   /// Also accepts a list of equal numbers, because some configs state sizes per layer.
   std::optional<u64> count_field(std::string_view names) const;

@@ -17,6 +17,7 @@ class Repeated {
   bool met() { return ++count_ == 1; }
   void set(std::string message) { message_ = std::move(message); }
   u64 count() const { return count_; }
+  /// Adds a warning with the first remark and the number of the others; adds nothing if there were none.
   void emit(FindingLog& findings, std::string_view code) const {
     if (count_ == 0) return;
     findings.warning(Scope::model, code,

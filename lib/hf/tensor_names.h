@@ -19,6 +19,7 @@ enum class NameClass : u8 {
   prediction,      ///< layers for multi-token prediction
   derived,         ///< rotary inv_freq, causal masks: never converted
 };
+/// Classifies a canonical name (canonical_name()).
 NameClass classify_name(std::string_view canonical);
 
 /// The suffix in "P.weight", "P.scales", "P.biases", "P.bias". Matches exactly.
@@ -27,6 +28,7 @@ struct SplitName {
   std::string_view module;  ///< "model.layers.0.mlp.up_proj"; the whole name if it has no such suffix
   Suffix suffix = Suffix::none;
 };
+/// Splits off the suffix.
 SplitName split_name(std::string_view name);
 
 }  // namespace modelutils::hf

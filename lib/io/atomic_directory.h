@@ -28,6 +28,7 @@ struct DirectoryOptions {
 /// - "out-in-cache", "out-open", "out-write", "out-sync", "out-rename".
 class AtomicDirectory {
  public:
+  /// Creates the staging folder next to `path`.
   static Result<AtomicDirectory> create(const std::string& path, const DirectoryOptions& options);
   /// Returns the error that create() would return, without creating anything (for dry runs).
   static Status check(const std::string& path, const DirectoryOptions& options);

@@ -37,6 +37,7 @@ bool is_standard_output(const std::string& path);
 /// before, and a remark (io/output_remarks.h, "out-access") says so. Until commit() only the owner can open the file.
 class AtomicOutput {
  public:
+  /// Creates the temporary file next to `path`, or opens a pipe or device.
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);
   /// Returns the error that create() would return for an existing file, without creating one (for dry runs).
   static Status check(const std::string& path, const OutputOptions& options);

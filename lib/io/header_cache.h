@@ -27,6 +27,7 @@ class HeaderCache {
 
   /// Returns the entry if its version and length match. An empty `version` or absent `total` matches any.
   std::optional<CachedHeader> find(const std::string& version, std::optional<u64> total) const;
+  /// Stores `bytes`, the start of a file of `total` bytes, replacing an older entry. Does nothing without a version.
   void keep(const std::string& version, u64 total, std::span<const std::byte> bytes) const;
 
  private:

@@ -18,6 +18,7 @@ class NewFolder {
 
   /// Creates one folder, but not its parents. An existing folder is used and never removed. Error: "out-open".
   Status create(const std::string& path);
+  /// Keeps the folder: its outputs are complete.
   void keep();
 
  private:

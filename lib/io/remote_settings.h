@@ -18,6 +18,7 @@ struct RemoteSettings {
   /// Called with a line of text when a request is retried.
   void (*on_retry)(const std::string& file, const std::string& text) = nullptr;
 };
+/// The settings of this process.
 RemoteSettings& remote_settings();
 
 /// Value of an environment variable, or nullopt if it is unset or empty.

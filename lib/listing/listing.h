@@ -145,6 +145,7 @@ class ListingSource {
   ListingSource(const ListingSource&) = delete;
   ListingSource& operator=(const ListingSource&) = delete;
 
+  /// Lists the selected keys, tensors and modules.
   virtual Listing list(const ListingRequest& request) = 0;
   /// Returns the value of a key, a header field or a config.json field; nullopt if there is none.
   virtual std::optional<ListedValue> find_value(std::string_view key) = 0;

@@ -19,12 +19,14 @@ inline constexpr u64 max_blocks = 512;
 
 /// Returns nullopt if the fact is not stated.
 Result<std::optional<u64>> find_number(const arch::Fact& fact);
+/// Returns the number, or `missing` if it is not stated.
 Result<u64> number_of(const arch::Fact& fact, u64 missing);
 /// `because` is appended to "is missing" in the error.
 Result<u64> needed_number(const arch::Fact& fact, std::string_view because = {});
 /// Returns a number or flag for each of `count` layers; a single value is repeated. Returns nullopt if the fact is not
 /// stated. A list may also have `or_count` elements; missing ones are 0.
 Result<std::optional<std::vector<u64>>> find_layers(const arch::Fact& fact, u64 count, u64 or_count);
+/// Like find_layers(), but repeats `missing` for each layer if the fact is not stated.
 Result<std::vector<u64>> layers_of(const arch::Fact& fact, u64 count, u64 missing);
 
 /// Returns error "fit-key", located at the fact's key.

@@ -7,6 +7,7 @@ namespace modelutils::memory {
 
 class ModelMemory {
  public:
+  /// Reads the hyper-parameters and sums the weights. Errors: those of read_hyper_parameters().
   static Result<ModelMemory> load(const gguf::SplitSet& set, bool needs_context,
                                   std::function<bool(std::string_view)> stays_on_host = {});
 

@@ -49,6 +49,7 @@ class WeightTable {
   /// Tensors of unknown size are not counted; unknown_sizes() returns their number.
   WeightTable(const gguf::SplitSet& set, const Layout& layout);
 
+  /// Returns the weights on each side for this placement.
   WeightSizes place(const Placement& placement) const;
   /// The weights on the GPU by layer, the output layer last, without rope factors.
   std::vector<Amount> gpu_layers(const Placement& placement) const;

@@ -39,10 +39,12 @@ struct ModeInfo {
   bool has_biases;        ///< affine only
   bool fixed_parameters;  ///< FP modes: only the default group size and bits are valid; scales are U8
 };
+/// The table's row for a mode.
 const ModeInfo& mode_info(Mode mode);
 inline std::string_view mode_name(Mode mode) {
   return mode_info(mode).name;
 }
+/// Returns the mode named in config.json; nullopt for unknown names.
 std::optional<Mode> mode_from_name(std::string_view name);
 /// The defaults of a mode: affine 4 bits, group 64; mxfp4 4/32; nvfp4 4/16; mxfp8 8/32.
 Params default_params(Mode mode);
@@ -65,7 +67,7 @@ struct Quantization {
 
   bool declared = false;       ///< config.json has MLX quantisation settings (an object)
   std::optional<Params> top;   ///< the top-level values; nullopt if not declared or invalid
-  std::string foreign_method;  ///< quant_method if it is another method than MLX's ("gptq", …); else empty
+  std::string foreign_method;  ///< quant_method if it names another method than MLX's ("gptq", …); else empty
   /// By module path, without the "language_model." prefix.
   std::map<std::string, Override, std::less<>> overrides;
   /// Hugging Face's own MXFP4 (quant_method "mxfp4"): "P_blocks" U8 [..., out, groups, 16] has the same bits as MLX's
@@ -73,6 +75,7 @@ struct Quantization {
   bool has_blocks = false;
   FindingLog findings;  ///< scope model: "mlx-config-quantization", "mlx-config-override"
 
+  /// Returns the settings of one module; nullptr if config.json has none for it.
   const Override* find_override(std::string_view module) const;
   /// Returns the parameters of a module that has scales; nullopt if the config has none for it, `false` or an invalid
   /// value.

@@ -20,7 +20,7 @@ std::span<const BumpConfigField> bump_config_fields();
 
 /// The values of a config.json; fields that it lacks are empty.
 struct BumpConfig {
-  bump::Dimensions dimensions;  ///< 0: not said; aligned_* never are
+  bump::Dimensions dimensions;  ///< 0 if not stated; aligned_* are never stated
   bool has_rope_scaling = false;
 };
 /// Reads the config.json beside the file; nullopt if there is none. An invalid one adds a finding and leaves all values

@@ -19,8 +19,8 @@ struct ByteSpan {
 struct ByteGap {
   u64 begin = 0;
   u64 end = 0;
-  std::size_t before = no_span;  ///< id of the span that ends last before it
-  std::size_t after = no_span;   ///< id of the span behind it
+  std::size_t before = no_span;  ///< id of the span with the last end before it
+  std::size_t after = no_span;   ///< id of the span after it
 
   static constexpr std::size_t no_span = ~std::size_t{0};
 };
@@ -28,14 +28,14 @@ struct ByteGap {
 /// A span that begins inside another one.
 struct ByteOverlap {
   std::size_t first = 0;   ///< id of the span that begins earlier (or was given earlier)
-  std::size_t second = 0;  ///< id of the one that begins inside it
-  u64 begin = 0;           ///< the bytes that belong to both
+  std::size_t second = 0;  ///< id of the span that begins inside the first
+  u64 begin = 0;           ///< begin of the bytes that both contain
   u64 end = 0;
 };
 
 struct ByteMap {
   std::vector<ByteGap> gaps;          ///< in order of position
-  std::vector<ByteOverlap> overlaps;  ///< each span at most once as `second`, with the span that reaches furthest
+  std::vector<ByteOverlap> overlaps;  ///< each span is `second` at most once, with the span that reaches furthest
 };
 
 /// Finds gaps and overlaps in [begin, end). Spans may be in any order, each with begin <= end; parts outside the range

@@ -45,7 +45,7 @@ enum class Unreadable : u8 {
   no,
   unknown_size,   ///< the type is unknown, or the size overflows
   outside_file,   ///< the bytes are not all in the file
-  other_size,     ///< their number does not fit type and shape
+  other_size,     ///< the number of bytes does not match type and shape
   repeated_name,  ///< another tensor of the model has the name (safetensors only)
 };
 /// Returns a text for messages: "the tensor's data is not in the file"; empty for `no`.
@@ -54,7 +54,7 @@ std::string_view problem_text(Unreadable unreadable);
 /// A tensor as its header describes it. Contains views into the document or into the catalog's own texts.
 struct Tensor {
   std::string_view name;           ///< raw text of the file
-  std::optional<TensorType> type;  ///< nullopt if the type table lacks it
+  std::optional<TensorType> type;  ///< nullopt for a type missing from the type table
   Unreadable unreadable = Unreadable::no;
   u32 file = 0;             ///< index into Catalog::files
   std::span<const u64> ne;  ///< as stored, contiguous dimension first in every format
@@ -81,7 +81,7 @@ class KeptTexts {
 
 struct CatalogFile {
   std::string path;
-  std::string base_name;  ///< for manifests, which survive a move
+  std::string base_name;  ///< for manifests, which use names that survive a move
   std::shared_ptr<ByteSource> source;
 };
 
@@ -104,12 +104,14 @@ struct Catalog {
   Status read(const Tensor& tensor, u64 first, MutableBytes out) const;
   /// Returns the form of the stored elements, ignoring scales and biases in other tensors.
   StoredForm form_of(const Tensor& tensor) const;
+  /// Returns the tensor's location, as a plane of a matrix.
   StoredPlane plane_of(const Tensor& tensor) const;
   /// Returns the values as stored. A tensor of unknown type has one element per byte. The catalog must outlive the
   /// result.
   MatrixValues values_of(const Tensor& tensor) const;
 };
 
+/// Returns the tensors of all files. The set must outlive the catalog.
 Catalog catalog_of(const gguf::SplitSet& set);
 Catalog catalog_of(const safetensors::ShardSet& set);
 /// Returns the catalog of a BUMPWGT file, with shapes computed from `dimensions` or `header`.

@@ -16,7 +16,7 @@ namespace modelutils {
 
 /// The expected checksum of a file.
 struct ExpectedContent {
-  HashAlgorithm algorithm = HashAlgorithm::sha256;  ///< sha1: of Git's "blob SIZE\0" and the content
+  HashAlgorithm algorithm = HashAlgorithm::sha256;  ///< sha1 covers Git's "blob SIZE\0" and the content
   std::string hex;                                  ///< lower case
 };
 
@@ -30,19 +30,19 @@ std::optional<ExpectedContent> ollama_blob(std::string_view base_name);
 
 struct DownloadRecord {
   std::optional<ExpectedContent> expected = {};  ///< nullopt if no cache knows the file
-  std::optional<u64> bytes = {};                 ///< that it should have, where that is recorded
-  std::string revision = {};                     ///< commit that it belongs to; may be empty
-  std::string blob = {};                         ///< path of the blob that a link of a Hub snapshot leads to
-  bool is_missing = false;                       ///< the link leads to a blob that is not there
-  bool is_outside = false;                       ///< a link of a cache that leads out of it
+  std::optional<u64> bytes = {};                 ///< expected size, if recorded
+  std::string revision = {};                     ///< commit to which the file belongs; may be empty
+  std::string blob = {};                         ///< path of the blob to which a link in a Hub snapshot leads
+  bool is_missing = false;                       ///< the link's blob does not exist
+  bool is_outside = false;                       ///< a link leads out of the cache
 };
 
 /// The location of a file in a Hugging Face cache: "…/models--org--name/snapshots/REVISION/NAME" or "…/blobs/NAME".
 struct HubPlace {
   std::string repository = {};  ///< "…/models--org--name"
   bool is_blob = false;
-  std::string revision = {};  ///< of a snapshot
-  std::string name = {};      ///< from there on
+  std::string revision = {};  ///< revision of the snapshot
+  std::string name = {};      ///< path within the snapshot
 };
 /// Parses an absolute path without "." and ".."; nullopt if it is not in such a cache.
 std::optional<HubPlace> hub_place(std::string_view path);
@@ -52,7 +52,7 @@ std::string normal_path(const std::string& path);
 
 /// A repository's blob that is a link to a blob shared by the whole cache.
 struct SharedLink {
-  std::string blob;    ///< its path, below the root as it was given
+  std::string blob;    ///< path of the repository's blob, beginning with the given root
   std::string target;  ///< name of the shared blob
 };
 /// Returns the shared links of all repositories in the Hugging Face cache `root`, sorted, including links in snapshots

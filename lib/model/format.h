@@ -18,7 +18,7 @@ enum class Format : u8 {
   mlx,          ///< a directory with a config.json: MLX's or Hugging Face's
   safetensors,  ///< a file, an index, or a directory of them without config.json
   pytorch,      ///< a checkpoint, its index, or a directory of them without config.json
-  bump,         ///< BUMPWGT3, or a version of it that we do not know, which the rules then refuse
+  bump,         ///< BUMPWGT3, or an unknown BUMPWGT version, which the rules refuse
   bump4,
   bump5,
   imatrix,  ///< an importance matrix of the format before GGUF (.dat)
@@ -28,9 +28,10 @@ enum class Format : u8 {
 struct FormatInfo {
   Format format;
   std::string_view name;       ///< as in JSON: "gguf", "mlx", "safetensors", "bumpwgt3", …
-  std::string_view noun;       ///< one such model, as messages say it: "a GGUF model"
-  std::string_view extension;  ///< that such files have, and no other format's; empty for directories
+  std::string_view noun;       ///< noun phrase for messages: "a GGUF model"
+  std::string_view extension;  ///< extension used by this format alone; empty for directories
 };
+/// All rows of the table.
 std::span<const FormatInfo> all_formats();
 const FormatInfo& format_info(Format format);
 
@@ -44,10 +45,10 @@ inline constexpr std::string_view bump5_map_name = "weights_manifest.map";
 /// The result of probing a path. A file is open and its beginning has been read.
 struct PathProbe {
   std::string path;
-  OutsideLinks links = OutsideLinks::refuse;  ///< of the model's folder
+  OutsideLinks links = OutsideLinks::refuse;  ///< policy for links out of the model's folder
   bool is_directory = false;
-  bool is_shard_group =
-      false;  ///< safetensors: all shards of the name's set are the model (whoever walks a tree says it)
+  /// Safetensors: the model consists of all shards of the name's set (set by code that walks trees).
+  bool is_shard_group = false;
   bool ignore_index = false;     ///< safetensors: a directory is opened as if it had no index
   FolderFile opened;             ///< no file for a directory
   std::string head;              ///< first bytes of a file (at most 4096); empty for a directory

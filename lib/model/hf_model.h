@@ -27,7 +27,7 @@ struct SourceMatrix {
   std::string name;        ///< canonical, with its suffix ("model.layers.0.mlp.up_proj.weight")
   std::vector<u64> shape;  ///< logical, safetensors order
   u64 rows = 1;
-  u64 columns = 0;  ///< elements of a row
+  u64 columns = 0;  ///< elements per row
   StoredForm form;
   /// Tensors of the model's catalog; [0] has the codes or values.
   std::array<const Tensor*, max_planes> planes{&no_plane, &no_plane, &no_plane, &no_plane, &no_plane};
@@ -40,9 +40,9 @@ struct SourceMatrix {
 
 /// What to do with blocks that predict further tokens.
 enum class PredictionChoice : u8 {
-  by_runtime,  ///< they are kept where llama.cpp drafts with them
+  by_runtime,  ///< kept if llama.cpp drafts with them
   keep,
-  only,  ///< kept without the layers before them
+  only,  ///< kept without the layers of the trunk
   drop,
 };
 
@@ -53,13 +53,13 @@ struct HfModel {
   HfModel& operator=(const HfModel&) = delete;
 
   std::shared_ptr<const Model> model;
-  const SafetensorsModel& opened;        ///< of the model
-  const hf::Config& config;              ///< that of `opened`
-  const safetensors::ShardSet& shards;   ///< likewise
+  const SafetensorsModel& opened;        ///< the opened directory
+  const hf::Config& config;              ///< config of `opened`
+  const safetensors::ShardSet& shards;   ///< shards of `opened`
   std::string directory;                 ///< as the user gave it
   const arch::Family* family = nullptr;  ///< never nullptr
   bool is_mlx = false;                   ///< is_mlx(opened)
-  std::vector<SourceMatrix> matrices;    ///< all that is kept, in the order of the files
+  std::vector<SourceMatrix> matrices;    ///< all matrices that are kept, in file order
   std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
   /// Number of blocks that predict further tokens. Their matrices have the names of layers after the last one.
   u64 prediction_blocks = 0;

@@ -11,21 +11,21 @@
 namespace modelutils {
 
 enum class LeftOutReason : u8 {
-  other_part,         ///< vision or audio, which llama.cpp reads from a file of its own (mmproj)
+  other_part,         ///< vision or audio, which llama.cpp reads from a separate file (mmproj)
   prediction,         ///< layers that predict further tokens
   computed,           ///< inv_freq, causal masks: the runtime computes them
-  activation_scales,  ///< how a runtime may round activations
+  activation_scales,  ///< limits for rounding activations, which the runtime may ignore
   tied_copy,          ///< a head that copies the embedding
-  loader_copy,        ///< a copy that only llama.cpp's loader wants
-  in_config,          ///< config.json has what it says
-  zero_bias,          ///< a bias of zeros that GPTQ's writers add to every module
+  loader_copy,        ///< a copy that only llama.cpp's loader requires
+  in_config,          ///< config.json has the same information
+  zero_bias,          ///< a bias of zeros, which GPTQ's writers add to every module
 };
 
 /// Returns the reason for reports: "is computed at run time".
 std::string_view reason_text(LeftOutReason reason);
 
 struct LeftOut {
-  std::string name;  ///< raw, as the source has it
+  std::string name;  ///< name in the source, not escaped
   LeftOutReason reason = LeftOutReason::computed;
 };
 

@@ -34,7 +34,7 @@ struct Bump5Model {
 /// An opened model. `format` determines which of the documents is set. Movable but not copyable; references to its
 /// tensors and weights stay valid after a move. Const members are thread-safe.
 struct Model {
-  Model();  ///< has nothing, until a model is assigned
+  Model();  ///< creates an empty object, to which a model must be assigned
   explicit Model(PathProbe probe);
   /// For documents opened without open_model(). `path` is as the user gave it.
   Model(gguf::SplitSet set, std::string path);
@@ -54,6 +54,7 @@ struct Model {
   std::shared_ptr<const quantize::ImportanceMatrix> importance;
 
   const std::string& path() const { return probe.path; }
+  /// Returns the directory's config.json; nullptr if there is none or it cannot be read.
   const hf::Config* config() const;
   /// Returns general.architecture for a GGUF; otherwise architectures[0] or model_type of config.json. Empty if
   /// unknown.

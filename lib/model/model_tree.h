@@ -28,28 +28,28 @@ struct TreeOptions {
 
 /// An entry of the tree to examine.
 struct TreeEntry {
-  std::string path;                   ///< begins with the root as it was given; the root itself if it is a model
-  std::string folder;                 ///< that the names of the model's files begin with below the root: "", "sub/"
-  u64 bytes = 0;                      ///< of the model's files
+  std::string path;                   ///< begins with the root as given; the root itself if that is a model
+  std::string folder;                 ///< folder of the model's files relative to the root: "", "sub/"
+  u64 bytes = 0;                      ///< total size of the model's files
   bool is_shard_group = false;        ///< `path` is the first of several shards that are a model without an index
-  bool is_manifest = false;           ///< one of Ollama's (model/ollama_manifest.h), which names the model's files
-  bool is_cache = false;              ///< no model, but a folder of a download cache (verify/cache/cache_folder.h)
-  std::optional<Error> problem = {};  ///< no model, but a folder that cannot be listed ("io-open")
+  bool is_manifest = false;           ///< an Ollama manifest (model/ollama_manifest.h), which names the model's files
+  bool is_cache = false;              ///< not a model but a folder of a download cache (verify/cache/cache_folder.h)
+  std::optional<Error> problem = {};  ///< not a model but a folder that cannot be listed ("io-open")
 };
 
 /// Counts of the files that are not models.
 struct TreeRest {
   struct Kind {
     u64 count = 0;
-    std::string first;  ///< the path from the root on
+    std::string first;  ///< path relative to the root
   };
-  u64 files = 0;                   ///< all that belong to no model
-  std::map<FileKind, Kind> kinds;  ///< of those that were looked into
+  u64 files = 0;                   ///< files that belong to no model
+  std::map<FileKind, Kind> kinds;  ///< kinds of the files whose content was examined
   Kind side_files;                 ///< config.json without weights next to it
-  Kind unfinished;                 ///< downloads that have not come to their end
-  Kind datasets;                   ///< repositories of a download cache that hold no models
-  u64 left_out = 0;                ///< models that TreeOptions leave out
-  u64 repeated = 0;                ///< models whose every file was met before under another name
+  Kind unfinished;                 ///< incomplete downloads
+  Kind datasets;                   ///< repositories of a download cache without models
+  u64 left_out = 0;                ///< models excluded by TreeOptions
+  u64 repeated = 0;                ///< models all of whose files were already seen under other names
 };
 
 /// Calls `found` for every model in and below the directory `root`, sorted by name; a folder's models come before those

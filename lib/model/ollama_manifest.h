@@ -9,8 +9,8 @@
 namespace modelutils {
 
 struct OllamaLayer {
-  std::string kind;  ///< "model", "projector", "template", …: what the media type ends in; "config"
-  std::string name;  ///< of a tensor; else empty
+  std::string kind;  ///< last part of the media type: "model", "projector", "template", …; "config"
+  std::string name;  ///< name of a tensor; otherwise empty
   std::string hex;   ///< SHA-256
   u64 bytes = 0;
 

@@ -10,7 +10,7 @@ namespace modelutils {
 
 /// The fields of adapter_config.json; empty if absent.
 struct PeftAdapter {
-  bool is_mlx = false;  ///< mlx-lm's: it has no peft_type, but a fine_tune_type
+  bool is_mlx = false;  ///< mlx-lm's adapter: it has fine_tune_type instead of peft_type
   std::string method;   ///< peft_type: "LORA", "IA3" …; fine_tune_type: "lora", "dora"
   std::optional<u64> rank;
   std::optional<double> alpha;

@@ -11,15 +11,16 @@ namespace modelutils {
 
 /// A file, or the files of a split GGUF model.
 struct RepositoryEntry {
-  std::string name;  ///< with its folders; of several files the first
+  std::string name;  ///< path in the repository; for several files, the first one's
   u64 files = 1;
-  u64 bytes = 0;                  ///< of all
-  std::optional<bool> fits = {};  ///< of a model, if it was asked: into what memory there is (memory::fits_by_size())
+  u64 bytes = 0;  ///< total size of the files
+  /// Set if requested: whether the model fits into the available memory (memory::fits_by_size()).
+  std::optional<bool> fits = {};
 };
 
 struct Repository {
   std::string path;                     ///< as the user gave it
-  std::string commit;                   ///< empty if the Hub does not say it
+  std::string commit;                   ///< empty if the Hub does not report it
   std::vector<RepositoryEntry> models;  ///< GGUF models, by name
   std::vector<RepositoryEntry> others;  ///< every other file, by name
 

@@ -16,11 +16,11 @@ namespace modelutils {
 
 struct SafetensorsModel {
   safetensors::ShardSet set;
-  ModelFolder folder{std::string()};  ///< of the files; what is read of it is read once
-  std::optional<hf::Config> config;   ///< config.json in the folder of the files, if there is one that can be read
-  std::optional<Error> config_error;  ///< config.json is there, but cannot be read
-  mlx::Quantization quantization;     ///< what the config says
-  ForeignMethod foreign;              ///< the same of a method that is not MLX's
+  ModelFolder folder{std::string()};  ///< folder of the files; remembers files already read
+  std::optional<hf::Config> config;   ///< nullopt if the folder has no readable config.json
+  std::optional<Error> config_error;  ///< set if config.json exists but cannot be read
+  mlx::Quantization quantization;     ///< quantisation settings of the config
+  ForeignMethod foreign;              ///< settings of a method other than MLX's
   /// Modules over `set.tensors`, by index. Empty unless something may be quantised: a config exists, or a name ends in
   /// ".scales" or ".biases".
   Modules modules;
@@ -32,8 +32,8 @@ struct SafetensorsModel {
 
 /// Which modules to find.
 enum class ModulesWanted : u8 {
-  none,          ///< nor is config.json read
-  if_quantized,  ///< where something can be quantised
+  none,          ///< no modules; config.json is not read either
+  if_quantized,  ///< only if something may be quantised
   all,
 };
 
@@ -52,12 +52,13 @@ std::vector<mlx::TensorRef> tensor_refs(const safetensors::ShardSet& set);
 
 /// The first tensor that shows mlx-lm's layout, and the first that shows the published one, by the family's rows.
 struct StatedLayout {
-  std::string_view of_mlx, as_published;  ///< views into the model; empty if no tensor says so
+  std::string_view of_mlx, as_published;  ///< views into the model; empty if there is no such tensor
 
   bool has_any() const { return !of_mlx.empty() || !as_published.empty(); }
   bool is_mixed() const { return !of_mlx.empty() && !as_published.empty(); }
   bool is_mlx() const { return !of_mlx.empty(); }
 };
+/// Finds these tensors. Both are empty for unknown families and for families whose layouts agree.
 StatedLayout layout_of_tensors(const SafetensorsModel& model);
 
 /// True if the tensors are laid out as mlx-lm saves them: by layout_of_tensors(), else by says_mlx().

@@ -14,11 +14,12 @@ enum class NameClass : u8 {
   checkpoint,  ///< pytorch_model*.bin
   bump,
   config,      ///< config.json
-  unfinished,  ///< a download that has not come to its end
+  unfinished,  ///< an incomplete download
   other,       ///< text, pictures, programs: never a model
-  unknown      ///< the first bytes tell
+  unknown      ///< the first bytes decide
 };
 
+/// Classifies a file by its base name.
 NameClass class_of_name(std::string_view base_name);
 
 /// True for folders whose content is never a model: version control, bookkeeping of download caches.

@@ -18,9 +18,10 @@ struct Weight : Module {
 };
 
 struct Weights {
-  std::vector<Weight> list;     ///< in the order of their codes
-  std::vector<bool> parts;      ///< by place in Catalog::tensors: scales, biases … of another tensor's weight
-  std::optional<Error> broken;  ///< the first reason why a form could not be settled
+  std::vector<Weight> list;  ///< in the order of their codes
+  std::vector<bool>
+      parts;  ///< by index into Catalog::tensors: true for scales, biases and other parts of another tensor's weight
+  std::optional<Error> broken;  ///< the first error while settling forms
 
   /// Returns the weight whose codes are in that tensor; nullptr if there is none.
   const Weight* of_codes(std::size_t place) const;

@@ -40,6 +40,7 @@ Result<ZipArchive> read_zip(const ByteSource& source);
 
 /// Maximum compression ratio of a large deflated record. Weights hardly compress; a higher ratio is a bomb.
 inline constexpr u64 most_inflation = 100;
+/// True if the record's ratio exceeds that maximum.
 bool inflates_too_far(const ZipRecord& record);
 
 /// Maximum inflated size of a deflated pickle. Pickles compress to about a fifth, and running one takes thirty times

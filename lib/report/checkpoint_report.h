@@ -7,6 +7,7 @@
 
 namespace modelutils {
 
+/// Returns one JSON object and a line feed.
 std::string checkpoint_json(const to_safetensors::CheckpointReport& report);
 /// `all`: list every tensor as well.
 std::string checkpoint_text(const to_safetensors::CheckpointReport& report, bool all);

@@ -60,6 +60,7 @@ struct ValueTotal {
   u64 equal = 0;  ///< tensors that are equal in every value
   ValueSums sums;
 };
+/// Combine the measured tensors by role, or by layer.
 std::vector<ValueTotal> totals_by_role(const ModelDiff& diff);
 std::vector<ValueTotal> totals_by_layer(const ModelDiff& diff);
 

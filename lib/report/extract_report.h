@@ -7,7 +7,9 @@
 
 namespace modelutils {
 
+/// Returns one JSON object and a line feed.
 std::string extract_json(const ExtractReport& report);
+/// Returns text for people. Escaped.
 std::string extract_text(const ExtractReport& report);
 
 }  // namespace modelutils

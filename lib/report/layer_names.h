@@ -24,6 +24,7 @@ std::optional<LayerName> parse_layer_name(std::string_view name);
 /// Numbers layers in order of first appearance.
 class LayerIndex {
  public:
+  /// Returns the number of this layer, which is new if it was not added before.
   std::size_t find_or_add(std::string_view prefix, u32 layer);
   std::size_t size() const { return numbers_.size(); }
 

@@ -16,7 +16,7 @@ struct ListingOptions {
   bool excerpts = false;      ///< JSON: write an array's length and its first 16 elements
   bool modules = false;       ///< text: list only modules; JSON: list modules as well
   bool only_keys = false;     ///< text: keys were selected: show only those
-  bool only_tensors = false;  ///< the same for tensors
+  bool only_tensors = false;  ///< text: tensors were selected: show only those
   bool color = false;
   bool for_terminal = false;  ///< escape text that is otherwise raw; names may be cut
   std::size_t width = 0;      ///< columns of the terminal; 0: not limited

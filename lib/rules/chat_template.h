@@ -27,6 +27,7 @@ struct VocabularyTexts {
   std::function<void(const Take&)> merges;  ///< passes each merge as "left right"
   std::function<bool(u64 token)> is_of_type_normal;
 };
+/// Returns callbacks over `tokenizer`, which must outlive them.
 VocabularyTexts texts_of(const tokenizer::Tokenizer& tokenizer);
 
 /// Warns about each of the texts (jinja::written_markers()) that is a token of type NORMAL which no merge produces:

@@ -18,6 +18,7 @@ struct ShardName {
   u64 number = 0;           ///< 1
   u64 count = 0;            ///< 3
 };
+/// Parses such a name; nullopt for other names.
 std::optional<ShardName> shard_name(std::string_view base_name);
 
 /// True for "pytorch_model*.bin", the pattern that transformers looks for.

@@ -25,6 +25,7 @@ constexpr float f16_to_f32(u16 bits) {
 /// becomes a quiet NaN.
 u16 f32_to_f16(float value);
 
+/// Exact, for every code.
 constexpr float bf16_to_f32(u16 bits) {
   return std::bit_cast<float>(static_cast<u32>(bits) << 16);
 }

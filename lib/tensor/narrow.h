@@ -28,6 +28,7 @@ struct NarrowFacts {
   bool fits_bf16 = true;       ///< every value except NaN is exact in BF16
   bool f16_overflows = false;  ///< some finite value becomes infinite in F16
 };
+/// Examines all values.
 NarrowFacts narrow_facts(std::span<const float> values, Instructions instructions = best_instructions());
 
 }  // namespace modelutils

@@ -34,6 +34,7 @@ std::span<const TypeInfo> all_types();
 
 /// Returns the type's row; `type` must be one of the enumerators.
 const TypeInfo& type_info(TensorType type);
+/// Returns a name such as "Q4_K".
 inline std::string_view type_name(TensorType type) {
   return type_info(type).name;
 }

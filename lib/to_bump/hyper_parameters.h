@@ -19,7 +19,7 @@ struct BumpRequest {
   bool split_halves = false;
   u64 align_head = 1;                        ///< head_dim is rounded up to a multiple of this
   std::optional<bump::Numbering> numbering;  ///< of BUMPWGT3, by default the original one; BUMPWGT5 has only one
-  std::vector<std::string> drop;             ///< glob patterns of unplaced tensors that may be lost
+  std::vector<std::string> drop;             ///< glob patterns of unplaced tensors whose loss is accepted
 
   bump::Numbering codes() const {
     return numbering.value_or(version == 3 ? bump::Numbering::original : bump::Numbering::renumbered);
@@ -27,7 +27,7 @@ struct BumpRequest {
 };
 
 struct BumpHyperParameters {
-  arch::Facts stated;           ///< what the model's keys say
+  arch::Facts stated;           ///< values of the model's keys
   bump::Dimensions dimensions;  ///< vocab is 0 here; it is the row count of token_embd.weight
   std::optional<float> rms_eps;
   float rope_theta = 10000;

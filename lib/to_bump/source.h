@@ -36,6 +36,7 @@ class BumpSource {
  public:
   BumpSource(const gguf::SplitSet& set, const BumpRequest& request, Refusals& refusals);
 
+  /// Returns the tensor without marking it as used; nullptr if it is missing.
   const LocatedTensor* find(std::string_view name) const;
   /// Returns the tensor and marks it as used. Returns nullptr if it is missing (a refusal if `required`) or has another
   /// shape (always a refusal). Trailing dimensions of 1 are ignored.

@@ -29,6 +29,7 @@ struct BumpFileImage {
   u64 payload_end = 0;
   std::string tail;  ///< bytes after the payload
 };
+/// Returns the image of a plan without refusals.
 BumpFileImage image_of(const BumpMapping& mapping, bump::Numbering numbering);
 /// `metadata` follows the payload, with a footer that has its hash.
 BumpFileImage image_of(const Bump5Mapping& mapping, std::string metadata);

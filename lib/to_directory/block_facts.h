@@ -15,16 +15,16 @@ namespace modelutils {
 struct BlockFacts {
   bool finite = true;          ///< every scale and bias (or value) is finite
   bool fits_f16 = true;        ///< every scale and bias (or value) is exact in F16
-  bool fits_bf16 = true;       ///< the same for BF16
+  bool fits_bf16 = true;       ///< every scale and bias (or value) is exact in BF16
   bool fits_f32 = true;        ///< no value has more bits (F64)
   bool f16_overflows = false;  ///< some become infinite in F16
   u32 merged = 4;              ///< number of neighbouring groups that share scale and bias throughout: 4, 2 or 1
   u8 code_bits = 0;            ///< bitwise or of all codes
   u64 foreign_scales = 0;      ///< number of FP scale bytes that MLX interprets differently
   double f16_error = 0;        ///< sum of squared errors with scales and biases (or values) rounded to F16
-  double bf16_error = 0;       ///< the same for BF16
-  double lattice_error = 0;    ///< the same for 8-bit codes: the error of mlx::search_two_scales(), or an upper bound
-                               ///< on it
+  double bf16_error = 0;       ///< sum of squared errors with scales and biases (or values) rounded to BF16
+  /// Sum of squared errors of 8-bit codes: of mlx::search_two_scales(), or an upper bound on it.
+  double lattice_error = 0;
   double squared_values = 0;
 
   void add(const BlockFacts& other);

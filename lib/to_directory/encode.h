@@ -21,6 +21,7 @@ struct EncodedSizes {
   u64 scales = 0;  ///< 0 if not packed
   u64 biases = 0;  ///< 0 except in affine mode
 };
+/// Returns the sizes for a tensor in this form.
 EncodedSizes encoded_sizes(const DirectoryTensor& tensor, const DirectoryForm& form);
 
 /// Output buffers for some rows.

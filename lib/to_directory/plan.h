@@ -42,6 +42,7 @@ struct DirectoryPlan {
   u64 total_bytes() const;
 };
 
+/// Plans the conversion. Errors: those of gguf_to_mlx() that need no output.
 Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options);
 
 /// True if gguf2mlx writes files of this name.

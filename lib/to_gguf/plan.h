@@ -33,6 +33,7 @@ struct GgufPlan {
   u64 total_bytes() const;
 };
 
+/// Plans the conversion. Errors: those of mlx_to_gguf() that need no output.
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options);
 
 /// Returns the GGUF that mlx2gguf would write for a directory with default options, without a tokenizer: keys and

@@ -39,6 +39,7 @@ class HfSources {
   void use(const std::vector<const PartMatrices*>& parts);
   /// Marks a matrix as intentionally left out.
   void drop(std::size_t matrix) { used_[matrix] = true; }
+  /// Returns, sorted, the names of matrices neither used nor dropped, including unmapped().
   std::vector<std::string> unused() const;
 
  private:

@@ -24,6 +24,7 @@ struct CheckpointPlan {
   const safetensors::ShardSet& set() const { return model.safetensors->set; }
 };
 
+/// Plans the conversion. Errors: those of checkpoint_to_safetensors() that need no output.
 Result<CheckpointPlan> plan_checkpoint(const CheckpointOptions& options);
 
 }  // namespace modelutils::to_safetensors

@@ -18,6 +18,7 @@ struct KnownPre {
   std::string_view same_as = {};  ///< name of the equivalent pre-tokenizer in pre_table.h, if it has another name there
 };
 
+/// All rows of the table.
 std::span<const KnownPre> all_known_pre();
 
 /// Returns nullopt for names that llama.cpp does not know.

@@ -27,9 +27,9 @@ struct RegexNode {
 
   Kind kind = Kind::sequence;
   RegexSet set = {};  ///< one: a character of this set
-  std::string sign =
-      {};  ///< sign: "." "^" "$" "\b" …; look: "?=" "?!" "?<=" "?<!" "?>"; repeat: "", "?" if it is lazy,
-           ///< "+" if the whole repetition is repeated
+  /// By kind: sign "." "^" "$" "\b" …; look "?=" "?!" "?<=" "?<!" "?>"; repeat "", "?" if it is lazy, "+" if the whole
+  /// repetition is repeated.
+  std::string sign = {};
   std::vector<RegexNode> children = {};  ///< sequence, alternatives; exactly one for look and repeat
   u32 least = 0, most = 0;               ///< repeat
 };

@@ -17,6 +17,7 @@ struct TokenRole {
 
 /// In the order in which they are written. Source: llama.cpp's key names ("seperator" is its spelling).
 std::span<const TokenRole> token_roles();
+/// Returns the role with this short name; nullptr for other names.
 const TokenRole* find_token_role(std::string_view name);
 
 /// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them regardless of the keys.

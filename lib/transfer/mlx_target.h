@@ -93,6 +93,7 @@ enum class ScaleUse : u8 {
   exactness,  ///< the type is fixed, but not whether it is exact
   size,       ///< the type, and therefore the size
 };
+/// Returns which part of the choice depends on the scales of a matrix in this form.
 ScaleUse scale_use(const MlxForm& form, const RepackOptions& options);
 
 /// Chooses the GGUF type. `must_be_f32` is for norms, biases and routers. Fails with "convert-inexact" under

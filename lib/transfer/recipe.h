@@ -31,8 +31,7 @@ struct TensorRecipe {
   u64 unit = 1;                   ///< elements per unit: a row, a part of one, or a single element; never 0
   std::vector<RecipePart> parts;  ///< every target unit comes from exactly one part
   /// Applied to the values of a small tensor, or inverted in the other direction.
-  arch::Operation operation =
-      arch::Operation::none;  ///< on the values of a small tensor: done, or undone on the way back
+  arch::Operation operation = arch::Operation::none;
   float operand = 0;
   std::vector<float> values;  ///< values of a tensor generated from settings, which has no parts
 

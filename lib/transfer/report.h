@@ -48,8 +48,10 @@ struct TransferReport {
   FindingLog remarks;                ///< warnings and notes of all steps
   bool dry_run = false;
 
+  /// Counts of tensors known to be inexact, and of tensors without a measurement.
   u64 inexact_tensors() const;
   u64 unmeasured_tensors() const;
+  /// Total size of the output files.
   u64 bytes() const;
 };
 

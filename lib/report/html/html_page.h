@@ -48,6 +48,7 @@ class HtmlPage {
 
   /// Adds the output of `write`: one JSON object or more, each on its own line. Errors: those of `write` and the sink.
   Status add(const std::function<Status(TextOutput& out)>& write);
+  /// Writes the rest of the page. Errors: those of the sink.
   Status finish();
 
  private:

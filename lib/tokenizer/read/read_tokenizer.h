@@ -16,7 +16,7 @@ namespace modelutils::tokenizer {
 struct TokenizerOptions {
   u64 embedding_rows = 0;              ///< number of tokens to create: rows of the actual embedding tensor
   const hf::Config* config = nullptr;  ///< if null, read from the directory if present
-  const hf::GenerationConfig* generation = nullptr;  ///< likewise
+  const hf::GenerationConfig* generation = nullptr;  ///< if null, read from the directory if present
   std::string pre;        ///< --pre: overrides recognition; must be a name that llama.cpp knows, else a usage error
   std::string pre_force;  ///< --pre-force: any text
 };

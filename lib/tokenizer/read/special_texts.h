@@ -18,6 +18,7 @@ struct SpecialTexts {
   std::optional<std::string> eot, eom;  ///< set only by the post-processor
 };
 
+/// Reads the texts; those of absent tokens stay empty.
 SpecialTexts read_special_texts(const TokenizerFiles& files);
 
 /// A special token that has a name in files and chat templates.

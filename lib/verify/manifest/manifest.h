@@ -39,6 +39,7 @@ struct Manifest {
 /// text of llama-gguf-hash; published checksums (verify/manifest/sums.h): sha256sum lines, the Hub's file lists, a Git
 /// LFS pointer. Errors: those of reading, "manifest-syntax", "manifest-empty", "manifest-too-large", "manifest-name".
 Result<Manifest> load_manifest(const std::string& path);
+/// Like load_manifest(), from the whole text. `path` is for messages.
 Result<Manifest> parse_manifest(std::string_view text, std::string path);
 
 class ManifestIndex;
