@@ -1,6 +1,5 @@
-"""Runs the steps of the composite action like a runner: puts inputs and outputs into each step's environment and
-passes its
-`run` to bash. Also runs the pre-commit hooks: each entry with its arguments and the files whose names match.
+"""Runs the steps of the composite action like a runner: puts inputs and outputs into each step's environment and passes
+its `run` to bash. Also runs the pre-commit hooks: each entry with its arguments and the files whose names match.
 usage: action.py BIN_DIR PROJECT"""
 
 import json

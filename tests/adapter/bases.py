@@ -1,6 +1,5 @@
 """Tests adapters on bases with factors beside their weights (".scale": FP8, NVFP4, stacks of experts, Gemma 4's own),
-and DoRA
-on kv_b_proj, one of whose tensors has the rows as columns. The expected sums are computed here with numpy.
+and DoRA on kv_b_proj, one of whose tensors has the rows as columns. The expected sums are computed here with numpy.
 usage: bases.py BIN_DIR CORPUS"""
 import json
 import os
@@ -72,8 +71,7 @@ def f32(path, *more):
 
 
 def check_merged(title, base, folder, products):
-    """Checks that the file holds the sums, and that tensors without a pair and all factors are unchanged to the
-    bit."""
+    """Checks that the file holds the sums, and that tensors without a pair and all factors are unchanged to the bit."""
     before, after = f32(base), f32(base, "--lora", folder)
     assert before.keys() == after.keys(), title
     for name in before:
@@ -84,7 +82,7 @@ def check_merged(title, base, folder, products):
 
 
 def check_dense(work, form, crashes):
-    """One factor per matrix."""
+    """Tests one factor per matrix."""
     source, path = os.path.join(corpus, "hf_quantized", form), lambda name: os.path.join(work, name)
     made("mlx2gguf", source, "-q", "-o", path("base.gguf"))
     made("mlx2gguf", source, "--compat", "-q", "-o", path("plain.gguf"))
@@ -117,7 +115,8 @@ def check_dense(work, form, crashes):
 
 
 def check_experts(work):
-    """One factor per expert: an FP8 mixture with one scale each. llama.cpp applies pairs on such stacks correctly."""
+    """Tests one factor per expert: an FP8 mixture with one scale each. llama.cpp applies pairs on such stacks
+    correctly."""
     path = lambda name: os.path.join(work, name)
     shutil.copytree(os.path.join(corpus, "hf_quantized", "fp8_block_moe"), path("moe"))
     file, = (name for name in os.listdir(path("moe")) if name.endswith(".safetensors"))
@@ -147,7 +146,7 @@ def check_experts(work):
 
 
 def check_own_scale(work):
-    """Gemma 4's ffn_down_exps.scale is not part of the weights."""
+    """Checks that Gemma 4's ffn_down_exps.scale is treated as a tensor of its own, not as a factor of the weights."""
     path = lambda name: os.path.join(work, name)
     made("mlx2gguf", os.path.join(corpus, "zoo", "gemma4_moe_bf16", "model"), "-q", "-o", path("gemma.gguf"))
     before = f32(path("gemma.gguf"))
@@ -163,7 +162,7 @@ def check_own_scale(work):
 
 
 def check_dora(work, case):
-    """The magnitudes belong to rows of kv_b_proj, which are columns of attn_k_b and rows of attn_v_b."""
+    """Tests DoRA magnitudes, which belong to rows of kv_b_proj: these are columns of attn_k_b and rows of attn_v_b."""
     source, path = os.path.join(corpus, "zoo", case, "model"), lambda name: os.path.join(work, name)
     made("mlx2gguf", source, "--fallback", "f32", "-q", "-o", path("base.gguf"))
     before = f32(path("base.gguf"))

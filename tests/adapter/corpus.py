@@ -1,8 +1,6 @@
 """Tests the reference adapters: compares mlx2gguf's output with the tensors in expected.json and merged files with
-products
-computed here with numpy, and checks the messages of refusals. With a client that runs llama.cpp, also compares the
-logits
-of base and adapter, and of merged files, with expected.npy.
+products computed here with numpy, and checks the messages of refusals. With a client that runs llama.cpp, also
+compares the logits of base and adapter, and of merged files, with expected.npy.
 usage: corpus.py BIN_DIR CORPUS/lora [COMMAND that prints logits…]"""
 import json
 import os
@@ -38,7 +36,7 @@ def tensors(path):
 
 
 def with_products(base, decoded, adapters):
-    """Returns the tensors of `base` plus the pairs of GGUF adapters, and the changed names. `decoded` is all of them
+    """Returns the tensors of `base` plus the pairs of GGUF adapters, and the changed names. `decoded` has all of them
     in F32."""
     sums, changed = dict(base), set()
     for path, scale in adapters:
@@ -122,7 +120,8 @@ def check_return(case, source, base, path):
 
 
 def check_quantised_base(lora, converted, path):
-    """Merging onto Q8_0 quantises the sums again and leaves other tensors unchanged; the report states the error."""
+    """Checks that merging onto Q8_0 quantises the sums again and leaves other tensors unchanged, and that the report
+    states the error."""
     made("gguf-quantize", path("base.gguf"), "--type", "q8_0", "-q", "-o", path("q8.gguf"))
     done = made("gguf-quantize", path("q8.gguf"), *lora, "-q", "--report", "json", "-o", path("merged-q8.gguf"))
     report = {tensor["name"]: tensor for tensor in json.loads(done.stdout)["tensors"]}

@@ -1,10 +1,7 @@
-"""Tests adapters on every matrix of a reference model with differing layers. Merging by mlx2gguf and gguf-quantize
-must equal
-the conversion of a directory to which numpy added the products. The pairs for a base directory and for a base GGUF
-must
-agree with each other and, added to the base here, with the same conversion. Refusals must match
-tests/adapter/zoo.refused
-line by line: "MODEL merge|pair MODULE", with N for numbers.
+"""Tests adapters on every matrix of a reference model with differing layers. Merging by mlx2gguf and gguf-quantize must
+equal the conversion of a directory to which numpy added the products. The pairs for a base directory and for a base
+GGUF must agree with each other and, added to the base here, with the same conversion. Refusals must match
+tests/adapter/zoo.refused line by line: "MODEL merge|pair MODULE", with N for numbers.
 usage: zoo.py BIN_DIR CORPUS/zoo [MODEL…]     --update instead of models: writes the list"""
 import json
 import os
@@ -74,7 +71,7 @@ class Model:
         tensors = {}
         for module in modules:
             a, b = self.factors[module]
-            if a.ndim == 2:  # those of nn.Linear are stored transposed, those of expert stacks are not
+            if a.ndim == 2:  # matrices of nn.Linear are stored transposed, those of expert stacks are not
                 a, b = a.T, b.T
             tensors[module + ".lora_a"], tensors[module + ".lora_b"] = ("F32", a), ("F32", b)
         save(tensors, os.path.join(path, "adapters.safetensors"), {"format": "mlx"})

@@ -1,5 +1,5 @@
-// The unit of tests/bench/build_cost: what it costs to compile this file is 1. Standard headers only, and never
-// changed, so that figures of different days, machines and compilers' moods can be compared.
+// The unit of measurement for tests/bench/build_cost: the cost of compiling this file is 1. Includes only standard
+// headers and must never change, so that results of different days, machines and compilers can be compared.
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
-// Writes large models for benchmarks: deterministic, realistic in structure, without anybody's data.
+// Writes large models for benchmarks: deterministic and realistic in structure, with generated data.
 //
 //   make_model gguf FILE MEGABYTES         llama-shaped, Q4_K and Q6_K, tied embeddings, small vocabulary
-//   make_model TYPE FILE MEGABYTES         the same model with all matrices in q4_0, q8_0, q4_k; MEGABYTES as for gguf
+//   make_model TYPE FILE MEGABYTES         the same with all matrices in q4_0, q8_0 or q4_k; MEGABYTES as for gguf
 //   make_model header FILE SCALE           128k × SCALE tokens and 280k × SCALE merges, hardly any tensor data
 //   make_model safetensors FILE TENSORS    many small tensors
 //   make_model mlx DIR MEGABYTES           llama-shaped, 4-bit affine, group 64, f16 scales, with a tokenizer
@@ -63,7 +63,7 @@ class Random {
     state_ ^= state_ >> 27;
     return state_ * 2685821657736338717u;
   }
-  /// A float16 between 2^-9 and 2^-7: finite, exact, of a weight scale's size.
+  /// Returns a float16 between 2^-9 and 2^-7: finite, and of the size of a weight's scale.
   u16 scale() { return static_cast<u16>((6u << 10) + (next() % 2048)); }
   void fill(std::vector<std::byte>& bytes) {
     for (std::size_t i = 0; i < bytes.size(); i += 8) {
@@ -87,8 +87,8 @@ std::vector<u32> scale_offsets(TensorType type) {
   }
 }
 
-// Random blocks with finite scales. A pool of 4 MiB is written again and again from changing places: making every byte
-// anew would take longer than the benchmark.
+// Random blocks with finite scales. Reuses a pool of 4 MiB from changing positions, because generating every byte would
+// take longer than the benchmark.
 class Blocks {
  public:
   explicit Blocks(TensorType type) : block_(type_info(type).block_bytes) {
@@ -121,7 +121,7 @@ class Blocks {
   u64 place_ = 0;
 };
 
-// Distinct words; pairs of neighbours are the merges, so every part is in the vocabulary.
+// Returns distinct words. Pairs of neighbours form the merges, so every part of a merge is in the vocabulary.
 std::string word(u64 number) {
   std::string text;
   do {
@@ -180,7 +180,7 @@ void write_gguf(const std::string& path, const std::vector<gguf::OutKey>& keys,
   file.pad_to(layout->file_size);
 }
 
-// `megabytes` of the mixture; `only`: all its matrices in one type.
+// Writes `megabytes` of the Q4_K and Q6_K mix; with `only`, all matrices have one type.
 void make_gguf(const std::string& path, u64 megabytes, std::optional<TensorType> only) {
   Shape shape;
   if (megabytes < 500) shape = {512, 1536, 8, 2, 64, 4096};
@@ -218,7 +218,7 @@ void make_gguf(const std::string& path, u64 megabytes, std::optional<TensorType>
 }
 
 void make_header(const std::string& path, u64 scale) {
-  // Merges: every split of tokens made of two known words; as in real vocabularies there are about two for each token.
+  // Merges are all splits of tokens into two known words, about two per token as in real vocabularies.
   std::vector<std::string> tokens;
   std::vector<std::string> merges;
   constexpr u64 base = 10000;
@@ -232,7 +232,7 @@ void make_header(const std::string& path, u64 scale) {
     if (cut >= rest.size()) continue;
     merges.push_back("Ġ" + rest.substr(0, cut) + " " + rest.substr(cut));
   }
-  // Parts of merges are tokens, too, in a sound vocabulary.
+  // Both parts of a merge must be tokens.
   std::vector<std::string> parts;
   for (const std::string& merge : merges) {
     const std::size_t space = merge.find(' ');
@@ -291,7 +291,7 @@ void write_text(const std::string& path, std::string_view text) {
   file.write(text);
 }
 
-// A byte-level tokenizer with as many words as the embedding has rows.
+// Writes a byte-level tokenizer with as many words as the embedding has rows.
 void write_tokenizer(const std::string& folder, u64 vocabulary) {
   json::Writer out;
   out.begin_object();

@@ -1,5 +1,5 @@
-// Kernels that run over every byte of a model, with memcpy of the same bytes in the same run. Built with
-// -DMODELUTILS_BENCH=ON; run by hand.
+// Benchmarks of kernels that run over every byte of a model, compared with memcpy of the same bytes in the same run.
+// Built with -DMODELUTILS_BENCH=ON; run manually.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -14,7 +14,7 @@
 namespace modelutils {
 namespace {
 
-constexpr std::size_t chunk = std::size_t{1} << 20;  // what a converter has in hand at a time
+constexpr std::size_t chunk = std::size_t{1} << 20;  // a converter's chunk size
 constexpr u64 columns = 4096;
 
 std::vector<std::byte> random_bytes(std::size_t size) {
@@ -39,7 +39,7 @@ void copy(benchmark::State& state) {
 }
 BENCHMARK(copy)->Name("memcpy");
 
-// Bytes are those written, as for memcpy.
+// Counts bytes written, as for memcpy.
 void repack(benchmark::State& state, mlx::Params params, TensorType scales, Target target) {
   const StoredForm form = mlx_form(params, TensorType::U32, scales, scales);
   const u64 row = *row_bytes(target.type, columns);
@@ -95,7 +95,7 @@ void nibbles(benchmark::State& state, bool portable) {
 BENCHMARK_CAPTURE(nibbles, this_machine, false);
 BENCHMARK_CAPTURE(nibbles, portable, true);
 
-// Bytes are those of the blocks.
+// Counts the bytes of the blocks.
 void check(benchmark::State& state, TensorType type) {
   const std::size_t size = chunk / type_info(type).block_bytes * type_info(type).block_bytes;
   const std::vector<std::byte> blocks(size + 1);
@@ -115,7 +115,7 @@ void decode(benchmark::State& state, TensorType type) {
   state.SetItemsProcessed(state.iterations() * static_cast<i64>(values.size()));
 }
 
-// One benchmark for each type of the table.
+// Registers one benchmark for each type of the table.
 const int registered = [] {
   for (const TypeInfo& info : all_types()) {
     const std::string name(info.name);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A large model in one of the forms of tests/hf_quantized/forms.py; all of its layers have the same values. The form bf16 is not
-quantised, and OUT-lora is an adapter of rank 16 for it.
+"""Writes a large model in one of the forms of tests/hf_quantized/forms.py; all of its layers have the same values. The
+form bf16 is not quantised, and OUT-lora is an adapter of rank 16 for it.
 usage: quantised_model.py DEMO_MODEL FORM OUT MEGABYTES"""
 import json, os, shutil, sys
 

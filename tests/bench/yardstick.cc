@@ -1,6 +1,6 @@
-// What tests/bench/run compiles to know how fast this machine compiles today: the CPU time of our build is printed as a
-// multiple of this file's. It includes nothing of ours and must not change, or the ratios of different days say
-// nothing.
+// tests/bench/run compiles this file to measure the machine's speed: it prints the CPU time of our build as a multiple
+// of this file's. The file includes none of our headers and must not change, or ratios of different days cannot be
+// compared.
 #include <algorithm>
 #include <functional>
 #include <iostream>

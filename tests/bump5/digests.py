@@ -11,7 +11,7 @@ import tempfile
 
 bin_dir, corpus = os.path.abspath(sys.argv[1]), sys.argv[2]
 scripts = os.path.join(corpus, "bump5")
-# Cases in which upstream's converter is wrong, but its payload is right.
+# Cases in which upstream's payload is right although other parts of its output are wrong.
 RIGHT_PAYLOAD = {"llama-eps6-f32", "llama-rscale", "llama-embf16", "llama-embf16-outq8", "gemma3-L8", "gemma3-L8-swin"}
 REFUSED = {"llama-ropefreqs": "gguf2bump-no-place", "llama-gateup": "gguf2bump-gate-up", "gemma3-q4k": "gguf2bump-type",
            "mistral": "gguf2bump-architecture", "qwen35-q8_0": "gguf2bump-architecture",
@@ -24,7 +24,8 @@ def run(*command):
 
 
 def python(script, *arguments):
-    """Runs a script as if in its own process, but in this one, since loading numpy takes longer than most scripts."""
+    """Runs a script as its own process would, but within this one, since loading numpy takes longer than most
+    scripts."""
     out, err, status = io.StringIO(), io.StringIO(), 0
     own, sys.argv = sys.argv, [script, *arguments]
     try:

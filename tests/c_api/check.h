@@ -1,4 +1,4 @@
-// The least that a C test needs.
+// Minimal checks for C tests.
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -18,7 +18,7 @@ static int failures;
     }                                                                                     \
   } while (0)
 
-// The call gives this status, and an error leaves its name behind.
+// Checks that the call returns this status, and that an error sets a code.
 #define GIVES(status, call)                                                                       \
   do {                                                                                            \
     const mu_status given_ = (call);                                                              \

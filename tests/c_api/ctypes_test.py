@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The C API through ctypes: values of a GGUF file and an MLX directory, NULL in every argument of every function, and
-every file of the tests' data. usage: ctypes_test.py LIBRARY HEADER TEST_DATA_DIR"""
+"""Tests the C API through ctypes: values of a GGUF file and an MLX directory, NULL in every argument of every function,
+and every file of the tests' data.
+usage: ctypes_test.py LIBRARY HEADER TEST_DATA_DIR"""
 import ctypes, os, re, struct, sys
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 

@@ -1,4 +1,4 @@
-// Every function of modelutils.h, compiled as C99: what it gives on sound models, and what it says to nonsense.
+// Tests every function of modelutils.h, compiled as C99: results for valid models, and errors for invalid arguments.
 // usage: functions TEST_DATA_DIR
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static void test_version_and_types(void) {
   GIVES(MU_ERROR_NOT_FOUND, mu_type_block(MU_TYPE_UNKNOWN, &elements, &bytes));
 }
 
-// Before anything failed. Must run first.
+// Checks the state before the first error. Must run first.
 static void test_no_error_yet(void) {
   uint64_t offset = 7;
   CHECK(mu_last_error_status() == MU_OK);
@@ -64,7 +64,7 @@ static void test_errors(const char* folder) {
   GIVES(MU_ERROR_INPUT, mu_open("/dev/zero", &model));
   GIVES(MU_ERROR_INPUT, mu_open("-", &model));
 
-  // A file with an offset to complain about; a success leaves the error where it is.
+  // An error with an offset. Later successful calls must not change it.
   uint64_t offset = 0;
   GIVES(MU_ERROR_INPUT, mu_open(path_of(folder, "gguf/hostile.gguf"), &model));
   CHECK(strcmp(mu_last_error_code(), "gguf-key-duplicate") == 0);
@@ -75,7 +75,7 @@ static void test_errors(const char* folder) {
   mu_close(NULL);
 }
 
-// NULL in every place of every function.
+// Passes NULL for every argument of every function.
 static void test_null(const mu_model* model) {
   int32_t truth = 0;
   uint64_t natural = 0;
@@ -162,7 +162,7 @@ static void test_null(const mu_model* model) {
   GIVES(MU_ERROR_ARGUMENT, mu_pack(NULL, &natural, 1, 0, &value, 4, &natural));
   GIVES(MU_ERROR_ARGUMENT, mu_pack(model, NULL, 1, 0, &value, 4, &natural));
 
-  // Structures of no size, and of a caller that knows more than the library.
+  // Structures with size 0, and of a later version with more members.
   metadata.struct_size = 0;
   GIVES(MU_ERROR_ARGUMENT, mu_metadata_info(model, 0, &metadata));
   tensor.struct_size = 8;
@@ -213,7 +213,7 @@ static void test_scalars(const mu_model* model) {
   GIVES(MU_OK, mu_get_string(model, "general.architecture", &text, NULL));
   CHECK(strcmp(text, "llama") == 0);
 
-  // Out of range, of another type, absent: the output stays as it was.
+  // Out of range, of another type, absent: the output must not change.
   natural = 77;
   GIVES(MU_ERROR_RANGE, mu_get_u64(model, "test.i8", &natural));
   GIVES(MU_ERROR_RANGE, mu_get_i64(model, "test.u64", &integer));
@@ -338,7 +338,7 @@ static void test_tensors(const mu_model* model) {
   GIVES(MU_OK, mu_tensor_data(model, 0, &data, NULL));
   GIVES(MU_ERROR_RANGE, mu_tensor_data(model, 10, &data, &bytes));
 
-  // token_embd.weight counts up in tenths, 32 in a row.
+  // token_embd.weight counts up in tenths, with 32 elements per row.
   float rows[3 * 32];
   GIVES(MU_OK, mu_tensor_dequantize(model, 0, 2, 3, rows, 96));
   CHECK(fabsf(rows[0] - 6.4f) < 1e-5f && fabsf(rows[95] - 15.9f) < 1e-5f);
@@ -348,7 +348,7 @@ static void test_tensors(const mu_model* model) {
   GIVES(MU_ERROR_RANGE, mu_tensor_dequantize(model, 10, 0, 1, rows, 96));
   GIVES(MU_OK, mu_tensor_dequantize(model, 0, 16, 0, NULL, 0));
   GIVES(MU_OK, mu_tensor_dequantize(model, 2, 31, 1, rows, 32));
-  // Nothing to pack here.
+  // GGUF tensors cannot be packed.
   mu_packed layout;
   layout.struct_size = sizeof layout;
   GIVES(MU_ERROR_TYPE, mu_pack_layout(model, &index, 1, 0, &layout));
@@ -457,7 +457,7 @@ static void test_mlx(const char* folder) {
   GIVES(MU_ERROR_RANGE, mu_pack_layout(model, others, 2, 0, &one));
   mu_close(model);
 
-  // The same tensors through one of the directory's files.
+  // Open the directory through one of its files: the same tensors.
   model = open_or_exit(folder, "mlx/h96_bf16_4b_g32/model.safetensors");
   CHECK(strcmp(mu_format(model), "safetensors") == 0 && mu_tensor_count(model) == 53);
   mu_close(model);

@@ -1,4 +1,4 @@
-// The functions of the C API that give a text, and those of tokens. usage: reports TEST_DATA_DIR
+// Tests the functions of the C API that return a text, and the token functions. usage: reports TEST_DATA_DIR
 #include "check.h"
 
 static char path_[4096];
@@ -8,7 +8,7 @@ static const char* in(const char* folder, const char* name) {
   return path_;
 }
 
-// The text holds this.
+// True if the text contains `part`.
 static int has(const mu_text* text, const char* part) {
   uint64_t size = 0;
   const char* data = mu_text_data(text, &size);
@@ -71,7 +71,7 @@ static void test_fit(const mu_model* model) {
   GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
   CHECK(text == NULL);
   request.context_count = 1;
-  request.k_type = MU_TYPE_Q4_K;  // no cache has it
+  request.k_type = MU_TYPE_Q4_K;  // Q4_K is not a cache type
   GIVES(MU_ERROR_ARGUMENT, mu_fit(model, &request, &text));
   request.k_type = MU_TYPE_Q8_0;
   request.v_type = MU_TYPE_Q8_0;
@@ -129,7 +129,7 @@ static void test_render(const mu_model* model) {
   GIVES(MU_ERROR_ARGUMENT, mu_render(model, list, sizeof list - 1, NULL, NULL));
 }
 
-// The tokens of small.gguf once more, with room for so many bytes at a time.
+// Reads the tokens of small.gguf again, with room for `room` bytes at a time.
 static void next_strings(const mu_model* model, uint64_t index, const char* texts, const uint64_t* begin) {
   for (uint64_t room = 9; room <= 200; ++room) {  // the longest, "\xe2\x96\x81tok10", needs 9
     char out[200];
@@ -180,7 +180,7 @@ static void test_page(const mu_model* model) {
   CHECK(has(text, "\"n_ctx\":4096") && !has(text, "\"n_ctx\":2048"));
   mu_text_free(text);
   request.struct_size = 8;
-  GIVES(MU_OK, mu_page(model, 0, &request, &text));  // not looked at
+  GIVES(MU_OK, mu_page(model, 0, &request, &text));  // invalid requests are ignored without MU_PAGE_MEMORY
   mu_text_free(text);
   GIVES(MU_ERROR_ARGUMENT, mu_page(model, MU_PAGE_MEMORY, &request, &text));
   CHECK(text == NULL);

@@ -1,6 +1,6 @@
-// Opens every path of the command line (of a folder that is no model: nothing, the shell expands) and walks the whole
-// API over it, in range and out of range. What the files hold is not judged: nothing may crash, hang or contradict
-// itself. Prints how many paths were models.
+// Opens every path of the command line and calls the whole API on it, with arguments in and out of range. (A folder
+// that is not a model is skipped; the caller lists its files.) Does not judge the contents: no call may crash, hang or
+// contradict another. Prints the number of paths that were models.
 #include <stdlib.h>
 
 #include "check.h"

@@ -1,5 +1,5 @@
-// A malloc that has no more memory from its FAIL_AT-th call on, or (with FAIL_ONCE) at that one alone. COUNT_TO: a file
-// for the number of calls. Loaded before the C library's (LD_PRELOAD) by tests/faults/memory.
+// A malloc that fails from its FAIL_AT-th call on, or with FAIL_ONCE only at that call. COUNT_TO names a file for the
+// number of calls. tests/faults/memory loads it before the C library's (LD_PRELOAD).
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
-"""What Jinja2 makes of the templates in cases.json, set up as transformers sets it up: writes their `text` or `kind`.
+"""Renders the templates in cases.json with Jinja2, configured like transformers; writes their `text` or `kind`.
 
-usage: render.py cases.json   (needs python3-jinja2; the file in the repository was made with 3.1.2)
-"""
+usage: render.py cases.json   (needs python3-jinja2; the file in the repository was made with 3.1.2)"""
 import copy
 import datetime
 import json
