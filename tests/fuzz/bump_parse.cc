@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
       check(reading);
     }
   }
-  // The header survives being written again.
+  // Writing the header again must preserve it.
   if (size >= bump::header_bytes) {
     const auto again = bump::decode(bump::encode(document->header));
     for (const bump::HeaderField& field : bump::header_fields()) {

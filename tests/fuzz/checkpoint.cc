@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
     const pytorch::Tensor& tensor = document->tensors[i];
     if (tensor.bytes != tensor.elements * tensor.element_bytes()) std::abort();
     if (tensor.bytes == 0) continue;
-    // The first and the last bytes; of a sound file both can be read.
+    // Reads the first and the last bytes, which must succeed if the file is valid.
     std::vector<std::byte> piece(std::min<u64>(tensor.bytes, 1000));
     const bool can_fail = document->storages[tensor.storage].deflated.has_value();
     for (const u64 at : {u64{0}, tensor.bytes - piece.size()}) {

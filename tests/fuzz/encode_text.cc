@@ -1,4 +1,4 @@
-// A vocabulary and a text from the same bytes: whatever the keys say, cutting and joining end without a fault.
+// A vocabulary and a text from the same bytes -> tokens and their text. Must not fail, whatever the keys are.
 #include <string>
 
 #include "tokenizer/encode/encoder.h"

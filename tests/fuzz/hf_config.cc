@@ -1,5 +1,5 @@
-// config.json of any content: reading it, its quantisation settings, and finding modules with them. Whatever comes out
-// must hold together.
+// Any bytes -> config.json: its family, its quantisation settings, and the modules that these apply to. The results
+// must be consistent.
 #include <cstdlib>
 #include <vector>
 
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   const auto config = hf::parse_config({reinterpret_cast<const char*>(data), size}, "config.json");
   if (!config) return 0;
   if (const arch::Family* family = arch::find_family(*config)) {
-    // As verify and the converters do, before any tensor is looked at.
+    // As verify and the converters do, before they read tensors.
     (void)arch::check_stated_sizes(*family, *config);
     const arch::Sizes sizes = arch::stated_sizes(*family, *config);
     require(sizes.get(arch::symbol::layers) <= arch::max_layers);
@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
       const auto target = names.gguf_tensor(path + ".weight");
       if (!target) continue;
       const auto back = names.source_tensor(*target);
-      require(!back || names.gguf_tensor(*back) == target);  // the way back may be the sum of several tensors
+      require(!back || names.gguf_tensor(*back) == target);  // the reverse may be the sum of several tensors
     }
   }
   const u64 weight[] = {2, 12};

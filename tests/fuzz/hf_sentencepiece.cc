@@ -1,4 +1,4 @@
-// tokenizer.model.
+// Any bytes -> tokenizer.model.
 #include "hf_tokenizer_check.h"
 
 using namespace modelutils;

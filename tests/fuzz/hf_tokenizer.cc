@@ -1,4 +1,5 @@
-// tokenizer.json, and behind NUL bytes tokenizer_config.json, config.json, added_tokens.json and a README.md.
+// Any bytes -> tokenizer.json and, after NUL bytes, tokenizer_config.json, config.json, added_tokens.json and a
+// README.md.
 #include "hf/model_card.h"
 #include "hf_tokenizer_check.h"
 

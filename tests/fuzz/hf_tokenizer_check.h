@@ -1,4 +1,4 @@
-// What must hold of every tokenizer that was read, whatever the files were.
+// Invariants of every tokenizer that could be read, for the fuzz targets of its files.
 #pragma once
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ inline void build_and_check(const tokenizer::TokenizerFiles& files, const hf::Co
   options.config = config;
   auto tokenizer = tokenizer::build_tokenizer(files, options);
   if (!tokenizer && tokenizer.error().code == "hf-tok-pre-unknown") {
-    options.pre = "qwen2";  // go on behind what a fuzzer will hardly hit
+    options.pre = "qwen2";  // continue after a check that a fuzzer can hardly pass
     tokenizer = tokenizer::build_tokenizer(files, options);
   }
   if (tokenizer) check_tokenizer_invariants(*tokenizer, rows);

@@ -1,5 +1,5 @@
-// Any bytes -> the headers of an answer (after two bytes that say what was asked for), and what follows from them. An
-// answer that is taken holds bytes that were asked for, and nobody waits longer than allowed.
+// Any bytes -> response headers (after two bytes that select the request), and the decisions about them. An accepted
+// response must contain requested bytes, and no wait may exceed its limit.
 #include <cstdlib>
 #include <string_view>
 

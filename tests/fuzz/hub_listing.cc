@@ -1,4 +1,4 @@
-// Any bytes -> what the Hub says of a repository. No name that leads out of a folder may come out, and none twice.
+// Any bytes -> the Hub's list of a repository's files. No name may lead out of a folder, and none may occur twice.
 #include <algorithm>
 #include <cstdlib>
 

@@ -1,4 +1,4 @@
-// Any bytes -> the reader of manifests, and a comparison of a small model with what it reads.
+// Any bytes -> manifest reader, and the comparison of a small model with the manifest.
 #include <cstdlib>
 
 #include "io/random_access_file.h"

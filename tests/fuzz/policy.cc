@@ -1,4 +1,4 @@
-// Any bytes -> the reader of policies.
+// Any bytes -> policy reader.
 #include <cstdlib>
 
 #include "verify/policy/policy.h"

@@ -1,4 +1,4 @@
-// Any bytes -> the reader of signatures' bundles, and of the statements in them.
+// Any bytes -> reader of signature bundles and of the statements in them.
 #include <cstdlib>
 
 #include "verify/signature/bundle.h"
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   const auto bundle = signature::parse_bundle(text, "bundle");
   const auto statement = signature::parse_statement(bundle ? std::string_view(bundle->payload) : text, "statement");
   if (!statement) return 0;
-  // Nothing that is named may lead out of the model.
+  // No name may lead out of the model.
   for (const signature::Resource& resource : statement->resources) {
     if (resource.name.empty() || resource.name[0] == '/' ||
         ("/" + resource.name + "/").find("/../") != std::string::npos) {

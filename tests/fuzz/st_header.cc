@@ -1,4 +1,4 @@
-// Any bytes -> safetensors parser and rules. Compared with our reader of whole JSON texts, which validates all of a
+// Any bytes -> safetensors parser and rules. Compares the parser with our other JSON reader, which validates the whole
 // text.
 #include <simdjson.h>
 
@@ -21,14 +21,14 @@ bool has_code(std::span<const Finding> findings, std::string_view code) {
   return false;
 }
 
-// The same JSON, another reader: they must agree on whether it is JSON.
+// The parser and the other reader must agree on whether the text is valid JSON.
 void compare_with_reader(const safetensors::Document& document, std::string_view json) {
   const auto parsed = json::parse(json, "");
   if (parsed) {
     if (has_code(document.findings, "st-header-json") && (*parsed)->root.is_object()) std::abort();
     return;
   }
-  // The reader refuses every bad escape, which to the parser is a finding of its own.
+  // The reader refuses bad escapes; the parser reports them as findings.
   const bool is_bad_escape = parsed.error().message.ends_with(json::syntax_text(simdjson::STRING_ERROR));
   if (document.complete && !has_code(document.findings, "st-header-trailing") && !is_bad_escape) std::abort();
 }
@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
     (void)tensor.expected_bytes();
   }
   const FindingLog log = safetensors_container_rules(*document);
-  if (log.errors() == 0) {  // then every byte of the data belongs to exactly one tensor
+  if (log.errors() == 0) {  // a valid file: every byte of the data belongs to exactly one tensor
     u64 bytes_of_tensors = 0;
     for (const safetensors::Tensor& tensor : document->tensors) bytes_of_tensors += tensor.bytes();
     if (bytes_of_tensors != document->data_bytes()) std::abort();

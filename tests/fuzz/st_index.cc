@@ -1,4 +1,4 @@
-// Any bytes -> index of a sharded model. No file name that leaves the folder may come out.
+// Any bytes -> index of a sharded model. No file name may lead out of the folder.
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
@@ -10,7 +10,7 @@ using namespace modelutils;
 
 namespace {
 
-// A relative name, perhaps of a file in a sub-directory.
+// True for a relative name without "..", including files in sub-directories.
 bool stays_in_the_folder(std::string_view name) {
   if (name.empty() || name.find('\0') != name.npos) return false;
   while (true) {

@@ -1,4 +1,4 @@
-// Any bytes -> the reader of chat templates, what verify looks for in them, and a rendering.
+// Any bytes -> chat template reader, verify's checks of templates, and rendering.
 #include <cstdlib>
 
 #include "json/reader.h"
@@ -17,7 +17,7 @@ constexpr std::string_view conversation =
         "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
         "documents": null, "add_generation_prompt": true, "bos_token": "<s>", "eos_token": "</s>"})";
 
-// Places lie in the template, and errors say which kind they are of.
+// Positions must lie in the template, and errors must have a known kind.
 void check_place(std::size_t offset, std::size_t size) {
   if (offset > size) std::abort();
 }
@@ -44,13 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
   json::Object object;
   if (!document || !(*document)->root.get(object)) std::abort();
   jinja::RenderRequest request;
-  // Far below what a prompt may take, so that many templates are tried.
+  // Far below the limits for prompts, so that many templates are tried per second.
   request.limits = {.steps = 20'000, .memory = u64{4} << 20, .output = u64{1} << 20};
   for (const json::Member member : object) request.variables.emplace_back(std::string(member.key), member.value);
   const auto text = jinja::render(*parsed, request);
   if (!text) check_error(text.error(), size);
   if (text && text->size() > request.limits.output) std::abort();
-  // The same again: nothing of a rendering stays in the template.
+  // Rendering must not change the template: a second run gives the same text.
   if (text && *jinja::render(*parsed, request) != *text) std::abort();
   return 0;
 }

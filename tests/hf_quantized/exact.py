@@ -25,7 +25,8 @@ def values_of(tensors, name):
 
 
 def differences(bin_dir, folder, work, expected, in_order=lambda name, values: values):
-    """`expected` has values by GGUF name; `in_order` undoes the order that llama.cpp expects."""
+    """Converts `folder` and returns the differences. `expected` has values by GGUF name; `in_order` undoes the order
+    that llama.cpp expects."""
     path = f"{work}/out.gguf"
     done = convert(bin_dir, folder, path)
     if done.returncode: return [f"is refused: {done.stderr.strip()}"]

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Looks at pages in a browser: usage: check_pages.py CHROMIUM PAGES_DIR [--sample] [PICTURES_DIR]
+"""Checks pages in a browser: usage: check_pages.py CHROMIUM PAGES_DIR [--sample] [PICTURES_DIR]
 
-PAGES_DIR has model.html, values.html, directory.html, diff.html and hostile.html, which tests/html/check makes, and where
-Python can load the library notebook.html, with what a notebook shows of two models.
-"""
+PAGES_DIR has model.html, values.html, directory.html, diff.html and hostile.html, which tests/html/check writes, and,
+if Python can load the library, notebook.html with a notebook's output for two models."""
 import os
 import sys
 import tempfile

@@ -1,6 +1,5 @@
 // Properties of every comparison: a model equals itself, byte for byte and in every form, and swapping the sides
 // changes only signs.
-// the signs change.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The package modelutils over the library: values against an independent reader, errors, use after close, threads.
+"""Tests the package modelutils: values against an independent reader, errors, use after close, threads.
 usage: package_test.py TEST_DATA_DIR (with MODELUTILS_LIBRARY and PYTHONPATH)"""
 
 import contextlib
@@ -67,7 +67,7 @@ class Gguf:
         return self.take(FORMATS[kind])
 
 
-# The build's program that reads addresses.
+# The build's program that reads from addresses.
 helper = os.path.join(os.path.dirname(os.environ["MODELUTILS_LIBRARY"]), "../libexec/modelutils/fetch")
 
 
@@ -449,7 +449,7 @@ def schemas(page):
 
 
 class Frames(HTMLParser):
-    """The tags of a fragment, its text, and the attributes of its frames."""
+    """Collects the tags of a fragment, its text, and the attributes of its frames."""
 
     def __init__(self, fragment):
         super().__init__()

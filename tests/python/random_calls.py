@@ -152,7 +152,7 @@ class Caller:
             mu.diff(self.sane(self.random.choice(PATHS)), self.random.choice(PATHS), data=self.random.random() < 0.5)
 
     def call_library(self):
-        """The C functions themselves: numbers of any size, NULL for addresses, on a live model or NULL."""
+        """Calls a C function directly with numbers of any size and NULL pointers, on a live model or NULL."""
         name, _, kinds = self.random.choice(_library.PROTOTYPES)
         if name in ("mu_close", "mu_text_free", "mu_text_data", "mu_last_error_offset"):
             return
@@ -169,7 +169,7 @@ class Caller:
                 values.append(self.random.choice([None, b"", b"general.architecture"]))
             else:
                 values.append(self.random.choice(NUMBERS[:14]))
-        # Sizes say how much room there is: no more than that.
+        # Arguments that give the size of a buffer must not exceed it.
         for place, kind in enumerate(kinds):
             if name in ("mu_array_f64", "mu_array_u64", "mu_array_i64") and place == 3:
                 values[place] = self.random.randrange(512)
@@ -207,7 +207,7 @@ done = sum(count for name, count in counts.items() if name.endswith(": done"))
 for name in sorted(counts):
     print(f"{counts[name]:8} {name}")
 print(f"{sum(counts.values())} calls, {done} without an exception")
-# Every kind of call must have worked once: else this tries nothing.
+# Every kind of call must have succeeded once; otherwise the test proves nothing.
 worked = {name.split(":")[0] for name in counts if name.endswith(": done")}
 missing = sorted({call.__name__[5:] for call in Caller(0).calls} - worked)
 assert not missing or arguments.calls < 2000, f"never without an exception: {missing}"

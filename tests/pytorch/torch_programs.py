@@ -1,5 +1,5 @@
-"""Random pickles of checkpoints, most of them legal and some not: where st-dump accepts one, torch loads it, and both have the
-same tensors. Every pickle names torch's and Python's harmless functions only, so that loading one is safe.
+"""Generates random pickles of checkpoints, most of them valid: if st-dump accepts one, torch must load it with the same
+tensors. The pickles name only harmless functions of torch and Python, so that loading them is safe.
 Usage: torch_programs.py BIN_DIR [SEED [COUNT]]"""
 import os
 import random
@@ -16,7 +16,7 @@ STORAGES = {"FloatStorage": ("f", 4), "IntStorage": ("i", 4), "HalfStorage": ("e
 
 
 class Program:
-    """Writes random opcodes; `storages` has the bytes that each key must have."""
+    """Writes random opcodes; `storages` maps each key to its required number of bytes."""
 
     def __init__(self, random, legacy):
         self.random, self.legacy = random, legacy

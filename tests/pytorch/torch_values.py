@@ -54,8 +54,8 @@ def safetensors(path):
 
 
 def accepted_by_tools(tools, path):
-    """What the tools read, or None if they refuse the file. Every tensor that st-dump lists is in pt2st's output, is said to be
-    one of another name, or is said to be left out."""
+    """Returns the tensors that the tools read, or None if they refuse the file. Checks that pt2st writes every tensor
+    that st-dump lists, or reports it as another name of one or as left out."""
     dump = run(tools, "st-dump", "--json", path)
     verify = run(tools, "verify", path)
     assert (dump.returncode, verify.returncode) in ((0, 0), (3, 1)), f"st-dump gives {dump.returncode}, verify {verify.returncode}: {dump.stderr} {verify.stdout}"

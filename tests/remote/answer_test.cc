@@ -1,4 +1,4 @@
-// Answers of servers, honest and lying: which are taken, which are refused, and how long is waited.
+// Tests decisions about responses of honest and lying servers: which are accepted or refused, and how long to wait.
 #include "fetch/answer.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Headers, NamesAreOfEitherCaseAndTheLastCounts) {
   const Answer answer =
       answer_of(200, {"HTTP/1.1 100 Continue", "ETag: \"old\"", "HTTP/1.1 200 OK", "X-A:  b ", "x-a: c", "Empty:"});
   EXPECT_EQ(answer.header("x-a"), "c");
-  EXPECT_EQ(answer.header("etag"), "");  // of the answer before
+  EXPECT_EQ(answer.header("etag"), "");  // headers of the previous response are gone
   EXPECT_EQ(answer.header("empty"), "");
 }
 
@@ -64,7 +64,7 @@ TEST(Headers, MoreThan256KiBAreRefused) {
 TEST(Answers, ARangeMustBeTheOneAskedFor) {
   const auto part = [](const char* range) { return answer_of(206, {"ETag: \"v\"", range}); };
   EXPECT_EQ(code_of(part("Content-Range: bytes 10-19/100"), range(10, 10)), "taken");
-  EXPECT_EQ(code_of(part("Content-Range: bytes 10-14/15"), range(10, 10)), "taken");  // the file ends there
+  EXPECT_EQ(code_of(part("Content-Range: bytes 10-14/15"), range(10, 10)), "taken");  // accepted: the file ends there
   EXPECT_EQ(code_of(part("Content-Range: bytes 11-19/100"), range(10, 10)), "remote-answer");
   EXPECT_EQ(code_of(part("Content-Range: bytes 10-20/100"), range(10, 10)), "remote-answer");
   EXPECT_EQ(code_of(part("Content-Range: bytes 10-19/19"), range(10, 10)), "remote-answer");

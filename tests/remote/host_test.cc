@@ -1,4 +1,4 @@
-// What getent says of a host (as Debian's does), and which hosts have no proxy (curl(1), NO_PROXY).
+// Tests parsing of getent's output (Debian's form), and which hosts bypass the proxy (curl(1), NO_PROXY).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

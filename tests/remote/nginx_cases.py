@@ -20,7 +20,7 @@ helper = os.environ.get("MODELUTILS_FETCH")  # a helper that runs curl for each 
 
 
 class Place:
-    """What all cases share: files, certificates, running a tool."""
+    """State shared by all cases: files, certificates, and a method to run a tool."""
 
     def __init__(self, folder):
         self.folder = os.path.join(folder, "servers")
@@ -138,7 +138,8 @@ def safetensors_shards(place):
 
 
 def without_ranges(place):
-    """A single answer that ends soon after the header. A small file is sent whole."""
+    """A server without ranges sends a single response, which the tool ends soon after the header. A small file is sent
+    whole."""
     server = nginx_server.Nginx(place.folder, place.files)
     wrong = against_local(place, server, "gguf-dump", "big.gguf", prefix="/no-ranges")
     wrong += against_local(place, server, "gguf-dump", "small.gguf", prefix="/no-ranges")
@@ -192,7 +193,7 @@ def refusals(place):
 
 
 def changed_under_way(place):
-    """Another file of equal length replaces it after the first answer; nginx then ignores the range."""
+    """Another file of equal length replaces the file after the first response; nginx then ignores the range."""
     path = place.file("changing.gguf")
     models.gguf(path, 470_000, 1000)
     models.gguf(path + ".new", 470_000, 1000)

@@ -1,5 +1,5 @@
-// Addresses of this machine and of private networks. Which are private: IANA's registries of
-// special-purpose addresses (RFC 6890 and what followed).
+// Tests the classes of addresses: of this machine, private and public, by IANA's registries of special-purpose
+// addresses (RFC 6890 and its successors).
 #include "fetch/place.h"
 
 #include <gtest/gtest.h>

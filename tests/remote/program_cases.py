@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The helper that runs the program curl, with a curl and a getent that write down what they are asked: program_cases.py BIN HELPER.
+"""Tests the helper that runs the program curl, with a curl and a getent that record their arguments: program_cases.py
+BIN HELPER.
 
-A case is a function; what it returns is wrong."""
+Each case is a function that returns problems."""
 import json
 import os
 import subprocess

@@ -1,5 +1,5 @@
-// Addresses in their parts, and where a redirect leads: the examples of RFC 3986, 5.4, and what must not pass for a
-// host.
+// Tests splitting of URLs and resolution of redirects: the examples of RFC 3986, 5.4, and texts that must not be
+// accepted as a host.
 #include "fetch/url.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Addresses, WhatOthersMightReadOtherwiseIsNone) {
 
 TEST(Redirects, LeadWhereTheRfcSays) {
   const std::string base = "http://a/b/c/d;p?q";
-  // Segments "." and ".." stay: who asks for the address takes them out.
+  // Segments "." and ".." are kept; the code that sends the request removes them.
   const std::pair<const char*, const char*> examples[] = {{"g:h", "g:h"},
                                                           {"g", "http://a/b/c/g"},
                                                           {"./g", "http://a/b/c/./g"},

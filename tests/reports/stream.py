@@ -1,5 +1,5 @@
-"""A report of ten thousand models is written as they are checked: memory does not grow with their number, but in forms
-that begin with totals.
+"""Checks that a report of ten thousand models is written while they are checked. Memory must not grow with their
+number, except in forms that begin with totals.
 usage: stream.py VERIFY DATA_DIR [COUNT]"""
 
 import os
@@ -11,8 +11,8 @@ verify, data = os.path.abspath(sys.argv[1]), sys.argv[2]
 count = int(sys.argv[3]) if len(sys.argv) > 3 else 10000
 MOST = 64 << 20
 STREAMED = ["text", "json", "sarif", "github"]
-WITH_TOTALS = ["junit", "markdown"]  # what these hold back is a few hundred bytes a model
-NAMES_ALL = ["text", "json", "junit"]  # the others are cut off where their readers stop
+WITH_TOTALS = ["junit", "markdown"]  # buffered until the end: a few hundred bytes per model
+NAMES_ALL = ["text", "json", "junit"]  # the other forms are truncated at their readers' limits
 
 with open(os.path.join(data, "bump/tiny.gguf"), "rb") as file:
     model = file.read()  # has findings
@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as work:
         with open(f"{work}/out", "wb") as out:
             process = subprocess.Popen([verify, "--format", form, f"{work}/models"], stdout=out, stderr=subprocess.DEVNULL)
             _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)  # 1: they lack a tokenizer
+        process.returncode = os.waitstatus_to_exitcode(status)  # status 1: the models lack a tokenizer
         peak, size = used.ru_maxrss << 10, os.path.getsize(f"{work}/out")
         print(f"{form}: {count} models, {size >> 10} KiB written, {peak / (1 << 20):.1f} MiB at most", flush=True)
         with open(f"{work}/out", encoding="utf-8") as out:

@@ -1,7 +1,6 @@
-"""Writes what mu_card() of the library says of models, one object a line.
+"""Writes mu_card()'s output for models, one object per line.
 
-usage: card.py LIBRARY MODEL…
-"""
+usage: card.py LIBRARY MODEL…"""
 import ctypes
 import sys
 

@@ -1,12 +1,13 @@
-"""Do outputs keep to the published schemas, and do the schemas refuse what is wrong?
+"""Checks that outputs follow the published schemas, and that the schemas refuse wrong outputs.
 
 usage: validate.py SCHEMAS_DIR OUTPUTS_DIR       SCHEMAS_DIR has NAME.schema.json, OUTPUTS_DIR NAME.jsonl (see outputs)
-       validate.py SCHEMAS_DIR OUTPUTS_DIR --mutants DIR    also writes the mutants to DIR/NAME.jsonl, for another validator
+       validate.py SCHEMAS_DIR OUTPUTS_DIR --mutants DIR    also writes the mutants to DIR/NAME.jsonl, for another
+                                                            validator
 
-A mutant is an output of which one member is of another type, one that must be there is missing, one has a value that is
-none of those listed, or `schema` names another schema. Every mutant must be refused: a schema that accepts everything proves
-nothing. Mutants can only be made of what a schema describes, so a member that is written but not described is a failure.
-"""
+A mutant is an output with one change: a member has another type, a required member is missing, a member has a value
+that is not listed, or `schema` names another schema. Every mutant must be refused, because a schema that accepts
+everything proves nothing. Mutants can only be made of described members, so a member that is written but not described
+is a failure."""
 import copy
 import json
 import pathlib
@@ -14,10 +15,10 @@ import sys
 
 import jsonschema
 
-# Members whose parts come from a file in any form: arrays in arrays.
+# Members whose value has any form, because it comes from a file: arrays in arrays.
 FREE = {("gguf-dump-1", "value"), ("model-diff-1", "a"), ("model-diff-1", "b")}
 WRONG = [[[True]], {"wrong": 1}, True, "no such value", -1.5]
-# Described members that no output of the corpora has: they depend on models or losses that are not there.
+# Described members that no output of the corpora has, because they need other models or losses.
 UNSEEN = {
     "extract-lora-1": {"severity", "code", "where", "message"},
     "fit-1": {"draft", "comp_state_bytes"},
@@ -28,7 +29,7 @@ UNSEEN = {
 
 
 class Schema:
-    """A schema with the nodes that apply at a place of an output: several, because of anyOf and conditions."""
+    """Finds the nodes of a schema that apply at a path of an output: several, because of anyOf and conditions."""
 
     def __init__(self, name, root):
         self.name, self.root = name, root
@@ -46,7 +47,8 @@ class Schema:
         return found
 
     def below(self, nodes, part):
-        """The nodes for one member or element of what `nodes` describe, and its name in an abstract path."""
+        """Returns the nodes for a member or element of the value that `nodes` describe, and its name in an abstract
+        path."""
         found, name = [], "*"
         for node in self.alternatives(nodes):
             if isinstance(part, int):
@@ -88,7 +90,7 @@ def places(schema, value):
 
 
 def described(schema):
-    """The names of all members that the schema describes."""
+    """Returns the names of all members that the schema describes."""
     names = set()
 
     def walk(node):
@@ -119,13 +121,14 @@ def changed(output, path, value):
 
 
 def required_at(schema, nodes, value):
-    """The members of the object `value` that it must have; none if it may be something else."""
+    """Returns the required members of the object `value`; none if the schema also permits other types."""
     names = [set(node.get("required", ())) for node in schema.alternatives(nodes) if node.get("type") == "object"]
     return set.intersection(*names) & set(value) if names else set()
 
 
 def mutants(schema, output, kinds):
-    """`kinds`: for each abstract path, the kinds of values that outputs have there."""
+    """Yields (mutant, description). `kinds` has, for each abstract path, the kinds of values that outputs have
+    there."""
     for wrong in ("", schema.name.rsplit("-", 1)[0] + "/999"):
         yield {**output, "schema": wrong}, "schema"
     for member in schema.root["required"]:
@@ -150,7 +153,8 @@ def mutants(schema, output, kinds):
 
 
 def sample(lines):
-    """The shortest and the longest of the outputs that a mutant can be made of in a moment, and some between."""
+    """Returns the shortest and the longest of the outputs below 20 kB, and some between, so that mutants are made
+    quickly."""
     lines = sorted((line for line in lines if len(line) < 20_000), key=len)
     return lines[:: max(1, len(lines) // 4)][:4] + lines[-1:]
 

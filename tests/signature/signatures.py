@@ -1,4 +1,4 @@
-"""Model signatures made with OpenSSL's own program, good and wrong, as verify --signature judges them.
+"""Tests verify --signature with valid and faulty model signatures made by OpenSSL's program.
 usage: signatures.py VERIFY"""
 
 import base64
@@ -260,7 +260,7 @@ def wrong_bundles(work, root, key, public, payload):
 
 
 def each_byte(work, key, public):
-    """Every change of a byte in a bundle is detected."""
+    """Checks that every change of a byte in a bundle is detected."""
     global failed
     root = f"{work}/small"
     os.mkdir(root)

@@ -199,7 +199,8 @@ def feed_forward_fused(model):
 
 
 def older_delta_net(model):
-    """The ssm_in of Qwen3-Next files from 2025, which has the queries, keys, values and gates of each group together."""
+    """Reorders ssm_in as in Qwen3-Next files from 2025, which have the queries, keys, values and gates of each group
+    together."""
     state, groups, heads = (number(model, f"ssm.{key}") for key in ("state_size", "group_count", "time_step_rank"))
     joined, gates = by_layer(model, "attn_qkv.weight"), by_layer(model, "attn_gate.weight")
     layers = [layer for layer in gates if layer in joined]
@@ -221,7 +222,8 @@ def older_delta_net(model):
 
 
 def heads(model):
-    """With and without a separate output head, in other types, and with the factor that only NVFP4 heads have."""
+    """With and without a separate output head, with heads of other types, and with the factor that only NVFP4 heads
+    have."""
     embedding = model.tensor("token_embd.weight")
     own = next((t for t in model.tensors if t[0] == "output.weight"), None)
     head = own or ["output.weight", *embedding[1:]]
@@ -287,7 +289,7 @@ def predictions(model):
 
 
 def windows(model):
-    """With a window but no sliding layer, with only sliding layers, and without a window."""
+    """With a window but no sliding layers, with only sliding layers, and without a window."""
     window, pattern = (f"{architecture(model)}.attention.sliding_window{end}" for end in ("", "_pattern"))
     stated = next((key for key in model.keys if key[0] == window), None)
     keys = [key for key in model.keys if key[0] not in (window, pattern)]

@@ -19,7 +19,7 @@ folder, command = sys.argv[1], sys.argv[2:]
 
 
 def listing():
-    """The response of the Hub about the folder as a repository."""
+    """Returns the Hub's response about the folder as a repository."""
     files = []
     for at, _, names in os.walk(folder):
         for name in sorted(names):

@@ -1,6 +1,7 @@
-// Cuts many texts into tokens with the vocabulary of one GGUF, for comparisons with llama.cpp.
+// Tokenizes texts with the vocabulary of one GGUF, for comparisons with llama.cpp.
 //   encode_texts MODEL.gguf [--parse-special]    standard input: texts, each after its size (4 bytes, little-endian)
-// Standard output: a line of ids for each, or "error CODE", then a tab and the text of these tokens in hexadecimal.
+// Standard output: for each text a line of ids, or "error CODE", then a tab and the text of these tokens in
+// hexadecimal.
 #include <fmt/core.h>
 
 #include <cstdio>

@@ -1,23 +1,23 @@
-# SentencePiece itself: small models trained on this project's documentation, and the ids that it makes of texts.
+# Trains small SentencePiece models on this project's documentation, and encodes texts with them.
 #   /usr/bin/python3 spm.py train VARIANT MODEL TEXT_FILE…
 #   /usr/bin/python3 spm.py variants
 #   /usr/bin/python3 spm.py encode MODEL <TEXTS.json >IDS.json
-# (encode-without-bytes: with one unknown token for bytes in a row)
+# (encode-without-bytes: gives one unknown token for consecutive bytes)
 import json
 import sys
 
 import sentencepiece
 
 VARIANTS = {
-    # T5's and XLM-R's way: NFKC, spaces merged, one put before the text.
+    # As in T5 and XLM-R: NFKC, merged spaces, one space before the text.
     "unigram": {"model_type": "unigram", "vocab_size": 3000},
-    # As in Japanese models of today: texts as they are, bytes for what is not in the vocabulary.
+    # As in current Japanese models: unchanged texts, bytes for characters that are not in the vocabulary.
     "unigram-identity": {"model_type": "unigram", "vocab_size": 2000, "normalization_rule_name": "identity",
                          "remove_extra_whitespaces": False, "byte_fallback": True},
     "unigram-no-prefix": {"model_type": "unigram", "vocab_size": 2000, "normalization_rule_name": "nmt_nfkc_cf",
                           "remove_extra_whitespaces": False, "add_dummy_prefix": False},
     "unigram-half": {"model_type": "unigram", "vocab_size": 2000, "add_dummy_prefix": False},
-    # Llama 2's way.
+    # As in Llama 2.
     "bpe": {"model_type": "bpe", "vocab_size": 2000, "normalization_rule_name": "identity", "byte_fallback": True,
             "remove_extra_whitespaces": False, "split_digits": True, "allow_whitespace_only_pieces": True},
     "bpe-no-prefix": {"model_type": "bpe", "vocab_size": 2000, "normalization_rule_name": "identity",

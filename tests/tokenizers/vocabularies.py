@@ -1,4 +1,5 @@
-# Vocabularies of kinds that no package has, made of the words of some texts: GGUF files without tensors, for llama.cpp.
+# Writes vocabularies of kinds that no package has, made of the words of some texts: GGUF files without tensors, for
+# llama.cpp.
 #   python3 vocabularies.py OUT_DIR TEXT_FILE…
 import os
 import random

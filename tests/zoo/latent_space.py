@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""usage: latent_space.py BIN_DIR ZOO"""
+"""See tests/zoo/latent_space.
+usage: latent_space.py BIN_DIR ZOO"""
 import json, os, shutil, subprocess, sys, tempfile
 
 import numpy as np

@@ -31,7 +31,7 @@ for name, facts in block.items():
     if values["shape"] != facts["ne"]:
         wrong.append(f"{name}: {values['shape']}, not {facts['ne']}")
     data = b"".join(struct.pack("<f", number(value)) for value in values["values"])
-    # Norms published minus one lose bits there if they are below a half, so they do not come back exactly.
+    # Norms that are published minus one lose bits if they are below a half, so they do not come back exactly.
     is_shifted = name.endswith("norm.weight") and "qwen3_5" in sys.argv[2]
     has_lost_bits = is_shifted and any(number(value) < 0.5 for value in values["values"])
     if not has_lost_bits and hashlib.sha256(data).hexdigest() != facts["sha256_f32"]:

@@ -71,7 +71,7 @@ def architectures():
 
 
 class Loader:
-    """llama.cpp in a separate process, which may crash."""
+    """Runs llama.cpp in a separate process, which may crash."""
 
     def __init__(self):
         shutil.copy(os.path.join(here, "load_files.mjs"), client)  # modules are resolved relative to the script

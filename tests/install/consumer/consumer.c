@@ -1,4 +1,4 @@
-// Sums up a model: its format, its tensors, the first value of one of them.
+// Prints a summary of a model: its format, its number of tensors, and the first value of one of them.
 #include <modelutils.h>
 #include <stdio.h>
 
