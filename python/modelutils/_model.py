@@ -217,8 +217,8 @@ class Tensor:
         return view
 
     def dequantize(self, rows: Union[slice, int, None] = None) -> Any:
-        """The values as float32: all in the tensor's shape; of `rows`, a slice or one of them, an array of rows. Rows are
-        counted over all dimensions except the last. A numpy array, or a memoryview where there is no numpy."""
+        """The values as float32: all in the tensor's shape; of `rows`, a slice or one of them, an array of rows. Rows
+        are counted over all dimensions except the last. A numpy array, or a memoryview where there is no numpy."""
         handle = self._model._live()
         if rows is None:
             first, count, shape = 0, self.rows, self.shape
@@ -247,8 +247,8 @@ class Tensor:
 
 
 class Tensors(Mapping[str, Tensor]):
-    """The tensors of a model, in the order of the files. They are found by their names in the file, and by those that the
-    other format would give them: "blk.0.attn_q.weight" in a directory, too."""
+    """The tensors of a model, in the order of the files. They are found by their names in the file, and by those that
+    the other format would give them: "blk.0.attn_q.weight" in a directory, too."""
 
     def __init__(self, model: "Model") -> None:
         self._model = model
@@ -367,9 +367,9 @@ class Model:
 
 
 def open(path: Path) -> Model:
-    """Opens a GGUF file (with all files of its split set), a safetensors file, an index of shards, a directory of those,
-    a PyTorch checkpoint, or an address of one of them (https://, hf://). Reads headers only. InputError if it is broken:
-    verify() says all that is."""
+    """Opens a GGUF file (with all files of its split set), a safetensors file, an index of shards, a directory of
+    those, a PyTorch checkpoint, or an address of one of them (https://, hf://). Reads headers only. InputError if it is
+    broken: verify() says all that is."""
     return Model(path)
 
 

@@ -151,8 +151,8 @@ def fit(
     flash_attention: bool = True,
     swa_full: bool = False,
 ) -> Fit:
-    """Whether a model fits, and alternatives if not. Memory in bytes, or as "24G" (1024³); without any, nothing is judged.
-    `kv` is the type of the cache, or a pair of types for keys and values."""
+    """Whether a model fits, and alternatives if not. Memory in bytes, or as "24G" (1024³); without any, nothing is
+    judged. `kv` is the type of the cache, or a pair of types for keys and values."""
     request = fit_request(
         context=context,
         gpu=gpu,

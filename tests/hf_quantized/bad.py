@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Quantised directories with one mistake each: mlx2gguf must refuse them in one line that names the module and leave
-no
+"""Quantised directories with one mistake each: mlx2gguf must refuse them in one line that names the module and leave no
 output; `verify --data` must report an error at that module.
 usage: bad.py BIN_DIR MODEL [CASE…]"""
 import copy, json, os, subprocess, sys, tempfile

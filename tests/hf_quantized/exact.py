@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Converts small models in every form of forms.py, and FP8 expert stacks, with --exact --fallback f32. The values
-must be those
-computed with numpy, and verify must report no error. All-zero biases from GPTQ writers are left out, others refused.
+"""Converts small models in every form of forms.py, and FP8 expert stacks, with --exact --fallback f32. The values must
+be those computed with numpy, and verify must report no error. All-zero biases from GPTQ writers are left out, others
+refused.
 usage: exact.py BIN_DIR LLAMA QWEN2_MOE [CASE…]"""
 import json, subprocess, sys, tempfile
 

@@ -1,8 +1,6 @@
 """Quantises the matrices of a model directory in published forms (docs/formats/hf-quantized.md), and returns the
-model's twin:
-the same values as float32. Each function in FORMS takes a float32 matrix [out, in] and returns its module's tensors
-by
-suffix, as (dtype, array), and the exact values, each one float32 product."""
+model's twin: the same values as float32. Each function in FORMS takes a float32 matrix [out, in] and returns its
+module's tensors by suffix, as (dtype, array), and the exact values, each one float32 product."""
 import json, os, shutil, sys
 
 import numpy as np

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs tiny models in every form of forms.py (a dense model and mixtures of experts) in llama.cpp. With every tensor
-widened to
-F32 their logits must equal those of their float32 twin except for noise, and nearly so as converted by default.
+widened to F32 their logits must equal those of their float32 twin except for noise, and nearly so as converted by
+default.
 usage: logits.py BIN_DIR ZOO COMMAND that prints logits…"""
 import json, os, subprocess, sys, tempfile
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the steps of cases.json and compares exit status, output, time and memory with what each step allows.
 
-A step is [command, exit statuses, pattern that must match, pattern that must not, seconds, MiB]. Commands run inside the
-case's folder; {t} is a scratch folder for the case and {z} the folder of reference models. Standard output and messages are
-read together.
+A step is [command, exit statuses, pattern that must match, pattern that must not, seconds, MiB]. Commands run inside
+the case's folder; {t} is a scratch folder for the case and {z} the folder of reference models. Standard output and
+messages are read together.
 usage: run.py BIN_DIR HOLES [CASE…]"""
 import json, os, pathlib, re, resource, shlex, subprocess, sys, tempfile
 

@@ -1,6 +1,5 @@
 """Runs Debian's chromium without a screen, controlled over its debugging port. Waits for events of the browser or for
-answers
-to commands, never for a fixed time. A minute without any message is an error."""
+answers to commands, never for a fixed time. A minute without any message is an error."""
 import base64, json, os, subprocess, urllib.request
 
 import websocket  # Debian: python3-websocket

@@ -1,9 +1,9 @@
-"""Makes variants of GGUF models (tests/support/gguf_variants.py) and compares verify's findings for each with the behaviour of
-llama.cpp.
+"""Makes variants of GGUF models (tests/support/gguf_variants.py) and compares verify's findings for each with the
+behaviour of llama.cpp.
 usage: required.py BIN_DIR LOADER MODEL.gguf...   (LOADER: the command that scripts/check-required builds)
-Prints a line for each difference: verify accepts a file that llama.cpp refuses or that crashes it, or reports an error for a file
-that runs. An error for a file that loads, but computes something else than the original model, is not a difference.
-"""
+Prints a line for each difference: verify accepts a file that llama.cpp refuses or that crashes it, or reports an error
+for a file that runs. An error for a file that loads, but computes something else than the original model, is not a
+difference."""
 import collections, json, re, subprocess, sys, tempfile
 from pathlib import Path
 

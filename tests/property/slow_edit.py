@@ -1,5 +1,5 @@
-"""A slow model of gguf-edit: its operations on keys and tensors in memory, written from docs/formats/gguf.md, llama.cpp's splitter
-(tools/gguf-split at 3e00f05f2f85) and the help text, independent of the code under test."""
+"""A slow model of gguf-edit: its operations on keys and tensors in memory, written from docs/formats/gguf.md,
+llama.cpp's splitter (tools/gguf-split at 3e00f05f2f85) and the help text, independent of the code under test."""
 import copy, json, os, re, struct, sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
@@ -227,7 +227,8 @@ class Model:
         return self.file(self.keys, self.tensors)
 
     def parts(self, max_size, max_tensors, no_tensor_first):
-        """Distributes tensors like llama.cpp's splitter, except that a part without tensors, which is an error there, is omitted."""
+        """Distributes tensors like llama.cpp's splitter, except that a part without tensors, which is an error there,
+        is omitted."""
         parts = [[], []] if no_tensor_first else [[]]
         size = 0
         for number, tensor in enumerate(self.tensors):
@@ -247,7 +248,8 @@ class Model:
         return files
 
     def in_place(self, files):
-        """Returns the files with the changed header; refuses with 4 if it does not fit, with 3 if data would move or more than one file would change."""
+        """Returns the files with the changed header; refuses with 4 if it does not fit, with 3 if data would move or
+        more than one file would change."""
         changed, result = 0, []
         for number, old in enumerate(files):
             tensors = [tensor for tensor, home in zip(self.tensors, self.home) if home == number]

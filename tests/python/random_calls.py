@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Calls all functions of the package in random order, with valid and invalid arguments, from several threads, on
-models that
-other threads close meanwhile. Only documented kinds of exceptions may result; a crash ends the process.
+"""Calls all functions of the package in random order, with valid and invalid arguments, from several threads, on models
+that other threads close meanwhile. Only documented kinds of exceptions may result; a crash ends the process.
 usage: random_calls.py [--calls N] [--seed N] [--threads N] TEST_DATA_DIR"""
 
 import argparse

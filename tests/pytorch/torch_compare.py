@@ -1,6 +1,5 @@
-"""State dicts with random views, transposes, shared storages, half types, scalars and empty tensors, saved by torch
-in both
-of its formats. st-dump must read, and pt2st must write, the values that torch loads.
+"""State dicts with random views, transposes, shared storages, half types, scalars and empty tensors, saved by torch in
+both of its formats. st-dump must read, and pt2st must write, the values that torch loads.
 usage: torch_compare.py BIN_DIR [SEED [COUNT]]"""
 import os
 import random

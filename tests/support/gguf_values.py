@@ -1,5 +1,5 @@
-"""Reads the keys and tensors of a GGUF with gguf-dump: {key: value} and {name: array}. Arrays are float64 for F32, F16 and BF16,
-bytes for other types."""
+"""Reads the keys and tensors of a GGUF with gguf-dump: {key: value} and {name: array}. Arrays are float64 for F32, F16
+and BF16, bytes for other types."""
 import json
 import subprocess
 

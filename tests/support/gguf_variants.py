@@ -1,5 +1,5 @@
-"""Variants of a GGUF model for tests/property/required.py: parts omitted, fused, split or retyped.
-variants(model) yields (label, variant, is_same); is_same: a program that loads the variant computes the same as with the model."""
+"""Variants of a GGUF model for tests/property/required.py: parts omitted, fused, split or retyped. variants(model)
+yields (label, variant, is_same); is_same: a program that loads the variant computes the same as with the model."""
 import copy, re, struct
 
 from gguf_edit import Gguf, size_of
@@ -78,7 +78,8 @@ def parts_left_out(model):
 
 
 def projections(model):
-    """Fuses queries, keys and values into one tensor, also next to tensors that exclude it, and with biases in both forms."""
+    """Fuses queries, keys and values into one tensor, also next to tensors that exclude it, and with biases in both
+    forms."""
     rows = {name: ne[-1] for name, ne, *_ in model.tensors}
     kinds = {name: kind for name, _, kind, _ in model.tensors}
 

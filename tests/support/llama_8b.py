@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Writes a GGUF of realistic size: the shape, types and header of Llama 3.1 8B in Q4_K_M, with invented tokens and a hole in
-place of 4.9 GB of tensor data. usage: llama_8b.py OUT.gguf
+"""Writes a GGUF of realistic size: the shape, types and header of Llama 3.1 8B in Q4_K_M, with invented tokens and a
+hole in place of 4.9 GB of tensor data. usage: llama_8b.py OUT.gguf
 
-Sizes are from the published config.json. llama.cpp's rule (use_more_bits) determines which tensors of Q4_K_M are Q6_K: of 32
-layers the first and last four, and every third in between.
-"""
+Sizes are from the published config.json. llama.cpp's rule (use_more_bits) determines which tensors of Q4_K_M are Q6_K:
+of 32 layers the first and last four, and every third in between."""
 import struct
 import sys
 

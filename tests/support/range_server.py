@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """Serves a folder over HTTP on loopback while a command runs: range_server.py FOLDER COMMAND ARGUMENT…
 
-The environment variable ADDRESS tells the command the server's address. The first folder of a path selects the server's behaviour,
-the rest is the file: good, cut (every response ends after 10 bytes), refuse (404), forbid (403), shift (another range), html, loop
-(endless redirects), scheme (redirects to file:), changed (another ETag each time), whole (no ranges), busy (503 to the first
-request). The Hub's list of files, /api/models/…, contains everything in the folder; other is a Hub without one. If
-REQUESTS is set, each request is logged to that file as a line "PATH RANGE TOKEN".
-"""
+The environment variable ADDRESS tells the command the server's address. The first folder of a path selects the server's
+behaviour, the rest is the file: good, cut (every response ends after 10 bytes), refuse (404), forbid (403), shift
+(another range), html, loop (endless redirects), scheme (redirects to file:), changed (another ETag each time), whole
+(no ranges), busy (503 to the first request). The Hub's list of files, /api/models/…, contains everything in the folder;
+other is a Hub without one. If REQUESTS is set, each request is logged to that file as a line "PATH RANGE TOKEN"."""
 import hashlib
 import http.server
 import json

@@ -1,4 +1,5 @@
-"""Reads and writes safetensors files as {name: (dtype, array)}; types that numpy lacks are represented by their bits."""
+"""Reads and writes safetensors files as {name: (dtype, array)}; types that numpy lacks are represented by their
+bits."""
 import json, struct
 
 import numpy as np

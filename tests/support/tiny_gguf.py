@@ -1,5 +1,5 @@
-"""Writes small GGUF files with F32 tensors of zeros. Key types follow from the Python values: str, bool, int (u32), float (f32) and
-lists of str, int, bool or float."""
+"""Writes small GGUF files with F32 tensors of zeros. Key types follow from the Python values: str, bool, int (u32),
+float (f32) and lists of str, int, bool or float."""
 import struct
 
 

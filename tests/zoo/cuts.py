@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Runs models cut by gguf-edit in llama.cpp. If no token chose a dropped expert, the logits must not change; without
-a
+"""Runs models cut by gguf-edit in llama.cpp. If no token chose a dropped expert, the logits must not change; without a
 layer they must be those of a directory without that layer.
 usage: cuts.py [--sample] BIN_DIR ZOO RUNNER WORDS…
   RUNNER: node run_logits.mjs. Uses the reference models whose names end in _bf16, or some of them with --sample."""

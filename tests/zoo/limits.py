@@ -24,8 +24,7 @@ def changed(config, members):
 
 def stretch(path, factors):
     """Resizes matching tensors axis by axis, or removes them (null). Their values do not matter. The metadata, which
-    mark the
-    file as MLX's, stay if tensors are only removed."""
+    mark the file as MLX's, stay if tensors are only removed."""
     header = path.read_bytes()
     size, = struct.unpack("<Q", header[:8])
     tensors, at = {}, 0

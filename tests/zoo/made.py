@@ -1,9 +1,7 @@
-"""Tiny models of families that have none in the reference data: config.json, and the names and shapes of their
-tensors as
-mlx-lm saves them (safetensors order). Sizes are as small as the families allow; other settings follow the published
+"""Tiny models of families that have none in the reference data: config.json, and the names and shapes of their tensors
+as mlx-lm saves them (safetensors order). Sizes are as small as the families allow; other settings follow the published
 models. made/ has the logits that mlx-lm's classes compute from the values of tests/zoo/make-reference-model (in F32,
-with
-numpy in place of MLX)."""
+with numpy in place of MLX)."""
 
 E, V, F, FX = 64, 512, 128, 64
 

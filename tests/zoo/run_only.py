@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Tests architectures that llama.cpp runs but no directory converts to. Builds a tiny GGUF of each by asking
-llama.cpp, whose
-loader names the next missing key or tensor and its shape. Then gguf-dump --fit must give the cache and state sizes in
-llama.cpp's log, verify must know every tensor, and --layers every role.
+"""Tests architectures that llama.cpp runs but no directory converts to. Builds a tiny GGUF of each by asking llama.cpp,
+whose loader names the next missing key or tensor and its shape. Then gguf-dump --fit must give the cache and state
+sizes in llama.cpp's log, verify must know every tensor, and --layers every role.
 usage: run_only.py BIN_DIR CLIENT [ARCHITECTURE…]       CLIENT: the folder of tests/llama/install-client"""
 import json, os, re, shutil, subprocess, sys, tempfile
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Writes a reference model in its published form, plus a block that predicts further tokens: a copy of the last
-layer's
+"""Writes a reference model in its published form, plus a block that predicts further tokens: a copy of the last layer's
 tensors, and the tensors that connect it to the model.
 usage: with_block.py CASE_DIR OUT_DIR       exit status 77 if the family's blocks do not have a layer's form"""
 import json, os, shutil, sys
