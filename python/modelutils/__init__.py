@@ -1,7 +1,6 @@
 """Reads, checks and compares the files of language models: GGUF, safetensors, MLX and PyTorch checkpoints.
 
-Everything is done by libmodelutils; MODELUTILS_LIBRARY may name another one than the one that is found.
-"""
+Uses libmodelutils for everything; MODELUTILS_LIBRARY may name a library to use instead of the default."""
 
 from ._errors import (
     ArgumentError,

@@ -49,7 +49,7 @@ class InputError(Error):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Memory ran out."""
+    """Out of memory."""
 
 
 _classes: Dict[int, Type[Error]] = {
@@ -66,7 +66,7 @@ BUFFER = 5  # MU_ERROR_BUFFER
 
 
 def last_error() -> Error:
-    """The last error of this thread."""
+    """Returns the last error of this thread as an exception."""
     offset = c_uint64()
     has_offset = lib.mu_last_error_offset(byref(offset))
     file = lib.mu_last_error_file()

@@ -1,4 +1,4 @@
-"""The arguments of fit() as the C library's request."""
+"""Converts the arguments of fit() to the C library's request."""
 
 import operator
 import re
@@ -10,12 +10,13 @@ from ._errors import ArgumentError
 from ._library import NONE, FitRequest
 
 _units = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
-# Types that a cache may have, by MU_TYPE_….
+# Types that a cache may have, and their MU_TYPE_….
 _cache_types = {"f32": 0, "f16": 1, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q8_0": 8, "iq4_nl": 20, "bf16": 30}
 
 
 def _memory(name: str, size: Union[int, str, None], unset: int = 0) -> int:
-    """Bytes: a number, or a text such as "24G", "24GB" or "24GiB", which are all 1024³."""
+    """Returns a number of bytes: from a number, or a text such as "24G", "24GB" or "24GiB", which are all 24 ×
+    1024³."""
     if size is None:
         return unset
     if isinstance(size, str):
@@ -57,7 +58,7 @@ def fit_request(
     flash_attention: bool = True,
     swa_full: bool = False,
 ) -> FitRequest:
-    """The arguments of fit(), checked."""
+    """Checks the arguments of fit() and returns the request."""
     numbers = [] if context is None else [context] if isinstance(context, int) else list(context)
     contexts = (c_uint64 * max(1, len(numbers)))(*(_number("context", number) for number in numbers))
     k_type, v_type = (kv, kv) if isinstance(kv, str) else kv

@@ -69,7 +69,7 @@ class FitRequest(ctypes.Structure):
     ]
 
 
-# Of each function its result and its parameters. Addresses are plain numbers: nothing is converted on the way.
+# Result and parameters of each function. Pointers are plain integers, without conversions.
 PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
     ("mu_version", c_char_p, []),
     ("mu_last_error_status", c_int32, []),
@@ -118,14 +118,14 @@ PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
 
 
 def _load() -> ctypes.CDLL:
-    """The library named by MODELUTILS_LIBRARY, else the wheel's, else the system's."""
+    """Returns the library named by MODELUTILS_LIBRARY, else the wheel's, else the system's."""
     named = os.environ.get("MODELUTILS_LIBRARY")
     folder = os.path.dirname(os.path.abspath(__file__))
     own = os.path.join(folder, "libmodelutils.so")
     if named:
         library = ctypes.CDLL(named)
     elif os.path.exists(own):
-        # What it needs is in the wheel, too; once loaded, the linker finds it by its name.
+        # The wheel also contains the library's dependencies; once loaded, the linker finds them by name.
         bundled = os.path.join(folder, "libs")
         for name in sorted(os.listdir(bundled)) if os.path.isdir(bundled) else []:
             ctypes.CDLL(os.path.join(bundled, name))

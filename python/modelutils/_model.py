@@ -26,7 +26,7 @@ Value = Union[int, float, bool, str, List[int], List[float], List[bool], List[st
 # MU_VALUE_….
 _F32, _BOOL, _STRING, _ARRAY, _U64, _F64 = 6, 7, 8, 9, 10, 12
 _PACKINGS = {1: "affine", 2: "mxfp4", 3: "nvfp4", 4: "mxfp8"}
-# numpy's types, without the byte order, by the names of ours.
+# numpy's types, without the byte order, by our names.
 _NUMPY_TYPES = {
     "F64": "f8", "F32": "f4", "F16": "f2", "I8": "i1", "I16": "i2", "I32": "i4", "I64": "i8",
     "BOOL": "?", "U8": "u1", "U16": "u2", "U32": "u4", "U64": "u8", "C64": "c8",
@@ -34,8 +34,8 @@ _NUMPY_TYPES = {
 
 
 class _Handle:
-    """A mu_model. Whoever calls the library holds one, so that it is closed only when the last call has come back and
-    the last array over its memory is gone: close() may be called at any time, by any thread."""
+    """Owns a mu_model. Every call of the library holds a reference, so that the model is closed only after the last
+    call has returned and the last array over its memory is gone: any thread may call close() at any time."""
 
     def __init__(self, pointer: c_void_p) -> None:
         self.pointer = pointer
@@ -46,7 +46,7 @@ class _Handle:
 
 
 class Keys(Mapping[str, Value]):
-    """The metadata of a model, in the order of the file. Values are read on access."""
+    """The metadata of a model as a mapping, in the order of the file. Values are read on access."""
 
     def __init__(self, model: "Model") -> None:
         self._model = model
@@ -110,12 +110,14 @@ def _array(handle: _Handle, index: int, element: int, count: int) -> Value:
     return [value != 0 for value in values] if element == _BOOL else values
 
 
-# Arrays come in pieces through a buffer that stays in the cache: memory that nobody had before costs more than copying.
+# Arrays are read in pieces through a small buffer that stays in the cache, because touching fresh memory costs more
+# than copying.
 _PIECE = 64 * 1024
 
 
 def _numbers(read: Any, kind: Literal["d", "q", "Q"], handle: _Handle, index: int, count: int) -> List[Any]:
-    """The elements of an array of numbers. A memoryview is several times as fast as reading them through ctypes."""
+    """Returns the elements of an array of numbers. A memoryview is several times as fast as reading them through
+    ctypes."""
     buffer = ctypes.create_string_buffer(_PIECE)
     numbers = memoryview(buffer).cast("B").cast(kind)
     values: List[Any] = []
@@ -142,7 +144,7 @@ def _strings(handle: _Handle, index: int) -> List[str]:
         if count.value == 0:
             return texts
         piece = str(memoryview(buffer)[: size.value - 1], "utf-8", "surrogateescape").split("\0")
-        if len(piece) != count.value:  # a NUL inside of a text
+        if len(piece) != count.value:  # a text contains a NUL
             return _strings_with_nuls(handle, index)
         texts += piece
 
@@ -155,7 +157,7 @@ def _strings_with_nuls(handle: _Handle, index: int) -> List[str]:
 
 
 class Tensor:
-    """One tensor. A weight that MLX packed has its logical shape; its scales and biases are tensors of their own."""
+    """A tensor. A weight that MLX packed has its logical shape; its scales and biases are separate tensors."""
 
     def __init__(self, model: "Model", index: int, info: TensorInfo) -> None:
         self._model = model
@@ -180,7 +182,7 @@ class Tensor:
         return f"<Tensor {self.name!r}: {self.type} {self.shape}>"
 
     def read(self, offset: int = 0, size: Optional[int] = None) -> bytes:
-        """A copy of `size` stored bytes from `offset` (default: all that follow)."""
+        """Returns a copy of `size` stored bytes from `offset` (default: all that follow)."""
         handle = self._model._live()
         offset = operator.index(offset)
         size = self.nbytes - offset if size is None else operator.index(size)
@@ -191,10 +193,11 @@ class Tensor:
         return out.raw[:size]
 
     def numpy(self, *, mmap: bool = False) -> Any:
-        """The stored numbers as a numpy array: a copy. Types that numpy has; BF16 and blocks need dequantize().
+        """Returns a copy of the stored numbers as a numpy array. Raises TypeMismatchError for types that numpy lacks
+        (BF16, blocks), which need dequantize().
 
-        With mmap=True a read-only view of the file: no copy, but if the file becomes shorter while the array is in use,
-        touching what is gone ends the process with SIGBUS."""
+        With mmap=True, returns a read-only view of the file without a copy. If the file is truncated while the array is
+        in use, access to the missing part ends the process with SIGBUS."""
         handle = self._model._live()
         kind = _NUMPY_TYPES.get(self.type)
         if kind is None or self.packing is not None:
@@ -210,15 +213,16 @@ class Tensor:
         address, size = c_void_p(), c_uint64()
         check(lib.mu_tensor_data(handle.pointer, self._index, byref(address), byref(size)))
         memory = (ctypes.c_char * size.value).from_address(address.value or 0)
-        setattr(memory, "_owner", handle)  # the array keeps `memory`, and that the mapping
+        setattr(memory, "_owner", handle)  # the array keeps `memory` alive, and that the mapping
         view = numpy.frombuffer(memory, dtype) if size.value else numpy.empty(0, dtype)
         view = view.reshape(self.shape)
         view.flags.writeable = False
         return view
 
     def dequantize(self, rows: Union[slice, int, None] = None) -> Any:
-        """The values as float32: all in the tensor's shape; of `rows`, a slice or one of them, an array of rows. Rows
-        are counted over all dimensions except the last. A numpy array, or a memoryview where there is no numpy."""
+        """Returns the values as float32: without `rows` in the tensor's shape, for a slice as [rows, columns], for a
+        number as one row. Rows are counted over all dimensions except the last. The result is a numpy array, or a
+        memoryview if numpy is missing."""
         handle = self._model._live()
         if rows is None:
             first, count, shape = 0, self.rows, self.shape
@@ -247,8 +251,8 @@ class Tensor:
 
 
 class Tensors(Mapping[str, Tensor]):
-    """The tensors of a model, in the order of the files. They are found by their names in the file, and by those that
-    the other format would give them: "blk.0.attn_q.weight" in a directory, too."""
+    """The tensors of a model as a mapping, in the order of the files. Also finds tensors by their name in the other
+    format: "blk.0.attn_q.weight" works for a directory, too."""
 
     def __init__(self, model: "Model") -> None:
         self._model = model
@@ -289,8 +293,8 @@ class Tensors(Mapping[str, Tensor]):
 
 
 class Model:
-    """An opened model; made by open(). Use it from any threads. close(), or the end of a with statement, makes every
-    further call an ArgumentError; files are closed when the last call and the last mapped array are done with them."""
+    """An opened model, returned by open(). May be used from any thread. After close(), or the end of a with statement,
+    every call raises ArgumentError; the files are closed after the last running call and the last mapped array."""
 
     def __init__(self, path: Path) -> None:
         pointer = c_void_p()
@@ -301,7 +305,7 @@ class Model:
         #: "gguf", "safetensors", "mlx" …
         self.format: str = lib.mu_format(pointer).decode()
         self.architecture: str = decode(lib.mu_architecture(pointer))
-        #: Logical elements of all tensors.
+        #: Number of logical elements of all tensors.
         self.parameters: int = lib.mu_parameter_count(pointer)
         self.files: List[str] = [
             os.fsdecode(lib.mu_file_path(pointer, file)) for file in range(lib.mu_file_count(pointer))
@@ -332,7 +336,7 @@ class Model:
         self.close()
 
     def card(self) -> Any:
-        """The model's summary and layers: "card/1" of docs/json.md, as dictionaries and lists."""
+        """Returns the model's summary and layers: "card/1" of docs/json.md, as dictionaries and lists."""
         handle = self._live()
         text = c_void_p()
         check(lib.mu_card(handle.pointer, byref(text)))
@@ -341,8 +345,9 @@ class Model:
     def html(
         self, *, vocabulary: bool = False, statistics: bool = False, memory: Union[bool, Mapping[str, Any]] = False
     ) -> str:
-        """An HTML page, as written by `gguf-dump --html` and `st-dump --html`: one document that needs no other
-        file. `statistics` reads every tensor. `memory` shows memory over context: True, or arguments of fit()."""
+        """Returns an HTML page, as written by `gguf-dump --html` and `st-dump --html`: one self-contained document.
+        `statistics` reads every tensor. `memory` adds memory over context: True, or a mapping with arguments of
+        fit()."""
         from ._fit_request import fit_request
 
         flags = bool(vocabulary) * 1 + bool(statistics) * 2
@@ -357,7 +362,7 @@ class Model:
 
     def __repr__(self) -> str:
         state = ", closed" if self.closed else ""
-        # The architecture is text of the file: repr() spells what a terminal would obey.
+        # The architecture is text from the file: repr() escapes terminal control sequences.
         return f"<Model {self.path!r}: {self.format} {repr(self.architecture)[1:-1]}{state}>"
 
     def _repr_html_(self) -> str:
@@ -368,14 +373,14 @@ class Model:
 
 def open(path: Path) -> Model:
     """Opens a GGUF file (with all files of its split set), a safetensors file, an index of shards, a directory of
-    those, a PyTorch checkpoint, or an address of one of them (https://, hf://). Reads headers only. InputError if it is
-    broken: verify() says all that is."""
+    those, a PyTorch checkpoint, or an address of one of them (https://, hf://). Reads only headers. Raises
+    InputError if the model is broken; verify() reports all errors."""
     return Model(path)
 
 
 def tokenize(model: Model, text: str, *, add_special: bool = False, parse_special: bool = False) -> List[int]:
     """Tokenises a text as llama.cpp does and returns the ids. `add_special` adds the tokens that begin and end a text,
-    `parse_special` finds control tokens by their texts."""
+    `parse_special` recognises control tokens in the text."""
     handle = model._live()
     try:
         data = text.encode("utf-8", "surrogateescape")
@@ -395,7 +400,7 @@ def tokenize(model: Model, text: str, *, add_special: bool = False, parse_specia
 
 
 def detokenize(model: Model, ids: Sequence[int]) -> str:
-    """The text of tokens."""
+    """Returns the text of tokens."""
     handle = model._live()
     if any(not 0 <= operator.index(token) < 2**32 for token in ids):
         raise RangeError("an id is not of 32 bits", "api-range", model.path)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a model: its page (docs/html.md), in a frame of its own."""
+"""Shows a model in a notebook: its page (docs/html.md) in a frame."""
 
 from html import escape
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from ._errors import Error
 if TYPE_CHECKING:
     from ._model import Model
 
-# A notebook keeps what it has shown, so a model whose page would be of some megabytes is only named.
+# A notebook file contains its output, so models whose page would have several megabytes are only named.
 _MOST_TENSORS = 5000
 _STYLE = "width:100%;height:36em;border:1px solid #8886;resize:vertical"
 
@@ -16,13 +16,14 @@ _STYLE = "width:100%;height:36em;border:1px solid #8886;resize:vertical"
 def _page(model: "Model") -> str:
     try:
         return model.html(memory=True)
-    except Error:  # a directory that no GGUF can be made of has no memory plan
+    except Error:  # a directory that cannot be converted to GGUF has no memory plan
         return model.html()
 
 
 def notebook_html(model: "Model") -> str:
-    """The line is all that remains where frames are taken out, as in notebooks that are not trusted. The frame may run
-    the page's script, but is of no origin: nothing in it reaches the notebook, its server or its tokens."""
+    """Returns a line that names the model, and a frame with its page. Only the line remains where frames are removed,
+    as in untrusted notebooks. The frame may run the page's script, but has no origin: nothing in it reaches the
+    notebook, its server or its tokens."""
     line = f"<code>{escape(repr(model))}</code>"
     if model.closed or len(model.tensors) > _MOST_TENSORS:
         return line

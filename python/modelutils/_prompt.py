@@ -21,8 +21,9 @@ def render(
     template: str = "",
     **variables: Any,
 ) -> str:
-    """The prompt, byte for byte as transformers renders it. `template` is the name of one of several templates; any
-    other argument is a variable of the template (`enable_thinking=False`). Whatever JSON can hold may be in it."""
+    """Returns the prompt, byte for byte as transformers renders it. `template` is the name of one of several templates;
+    any other argument is a variable of the template (`enable_thinking=False`). Values may be anything that JSON can
+    represent."""
     conversation = dict(variables, messages=messages, add_generation_prompt=add_generation_prompt)
     if tools is not None:
         conversation["tools"] = tools

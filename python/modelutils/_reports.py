@@ -14,7 +14,7 @@ from ._text import Path, c_path, read_json, take_text
 
 
 class Record(Mapping[str, Any]):
-    """An object of JSON (docs/json.md): its members are items and attributes."""
+    """A JSON object (docs/json.md), whose members are available as items and as attributes."""
 
     def __init__(self, members: Dict[str, Any]) -> None:
         self._members = members
@@ -61,7 +61,7 @@ class Finding:
 
 
 class Verification(Sequence[Finding]):
-    """The findings of one call of verify(), and the reports they come from (one per model)."""
+    """The findings of a call of verify(), and the reports they come from (one per model)."""
 
     def __init__(self, reports: List[Record]) -> None:
         self.reports = reports
@@ -107,22 +107,22 @@ class Verification(Sequence[Finding]):
 
 
 def verify(path: Path, *, data: bool = False, ignore_index: bool = False, authentic: bool = False) -> Verification:
-    """Checks the model at `path`, or those in and below a directory. Findings do not raise; a path that cannot be
-    opened, or is of no known format, is an InputError. `data` also reads every tensor."""
+    """Checks the model at `path`, or all models in and below a directory. Findings raise no exception; a path that
+    cannot be opened, or whose format is unknown, raises InputError. `data` also reads every tensor."""
     text = c_void_p()
     check(lib.mu_verify(c_path(path), data * 1 + ignore_index * 2 + authentic * 4, byref(text)))
     return Verification([Record(read_json(line)) for line in take_text(text).splitlines() if line])
 
 
 def diff(a: Path, b: Path, *, data: bool = False, layout: bool = False) -> Record:
-    """The differences between two models ("model-diff/1"). `data` also compares values."""
+    """Returns the differences between two models ("model-diff/1"). `data` also compares values."""
     text = c_void_p()
     check(lib.mu_diff(c_path(a), c_path(b), data * 1 + layout * 2, byref(text)))
     return Record(read_json(take_text(text)))
 
 
 class Fit(Record):
-    """"fit/1". `fits` and `alternatives` are those of the first context; `contexts` has all."""
+    """A memory plan ("fit/1"). `fits` and `alternatives` are those of the first context; `contexts` has all."""
 
     @property
     def fits(self) -> Optional[bool]:
@@ -151,8 +151,9 @@ def fit(
     flash_attention: bool = True,
     swa_full: bool = False,
 ) -> Fit:
-    """Whether a model fits, and alternatives if not. Memory in bytes, or as "24G" (1024³); without any, nothing is
-    judged. `kv` is the type of the cache, or a pair of types for keys and values."""
+    """Returns whether a model fits into memory, and alternatives if not. Memory is in bytes, or a text such as "24G"
+    (24 × 1024³ bytes); without any, `fits` is not decided. `kv` is the type of the cache, or a pair of types for
+    keys and values."""
     request = fit_request(
         context=context,
         gpu=gpu,

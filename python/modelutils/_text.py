@@ -12,12 +12,12 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
 
 def decode(data: bytes) -> str:
-    """Text of a file. Bytes that are not UTF-8 become lone surrogates, as in the names of files."""
+    """Decodes text from a file. Bytes that are not UTF-8 become lone surrogates, as in file names."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def c_text(text: str) -> bytes:
-    """A name for a C function. What holds a NUL would be cut there."""
+    """Encodes a name for a C function. Raises ArgumentError if it contains a NUL, where C would truncate it."""
     try:
         data = text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -35,7 +35,7 @@ def c_path(path: Path) -> bytes:
 
 
 def take_text(text: c_void_p) -> bytes:
-    """The bytes of a mu_text, which is freed."""
+    """Returns the bytes of a mu_text and frees it."""
     try:
         size = c_uint64()
         address = lib.mu_text_data(text, byref(size))
@@ -53,5 +53,5 @@ def _object(members: Dict[str, Any]) -> Any:
 
 
 def read_json(text: bytes) -> Any:
-    """JSON of the library: text that is not UTF-8 is {"base64": …} there."""
+    """Parses JSON from the library, which represents text that is not UTF-8 as {"base64": …}."""
     return json.loads(text, object_hook=_object)
