@@ -17,7 +17,7 @@ bool is_in(std::string_view file, std::string_view place) {
   return rest.empty() || (rest.front() == '/' && rest.find('/', 1) == std::string_view::npos);
 }
 
-/// Filter that selects the tests of `place`; empty if there are none.
+/// Returns the filter that selects the tests of `place`; empty if there are none.
 std::string filter_of(std::string_view place) {
   std::string filter;
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();

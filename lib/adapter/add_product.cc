@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t rows_at_once = 4;   // rows that share the loaded values of A
 constexpr std::size_t ranks_at_once = 4;  // ranks skipped together if they are zero
 
-// Some columns of A, from some rank on.
+// A range of columns and ranks of A.
 struct Columns {
   const float* values;
   std::size_t stride;  // distance between ranks

@@ -20,7 +20,7 @@ class Panels {
 
   std::size_t rank() const { return rank_; }
   std::size_t columns() const { return columns_; }
-  /// The columns [first, min(first + width, columns)) of every rank. `first` must be a multiple of the width.
+  /// Returns the columns [first, min(first + width, columns)) of every rank. `first` must be a multiple of the width.
   const float* panel(std::size_t first) const { return values_.data() + first * rank_; }
 
  private:

@@ -22,7 +22,7 @@ struct GgufPair {
 
   /// For an embedding, which is looked up rather than multiplied, the roles are exchanged: a {r, rows}, b {r, columns}.
   bool is_embedding() const { return target == "token_embd.weight"; }
-  /// The rank of the two factors.
+  /// Returns the rank of the two factors.
   u64 rank() const;
   u64 columns() const;  ///< ne0 of the base's tensor
   u64 rows() const;     ///< ne1
@@ -33,7 +33,7 @@ struct GgufAdapter {
   std::optional<double> alpha;  ///< adapter.lora.alpha
   std::vector<GgufPair> pairs;  ///< complete pairs, in the order of their first tensor
 
-  /// The factor of the pair's product: alpha / rank, or 1 if alpha is 0 or missing.
+  /// Returns the factor of the pair's product: alpha / rank, or 1 if alpha is 0 or missing.
   double scale_of(const GgufPair& pair) const;
 };
 

@@ -60,7 +60,7 @@ class TensorMerge {
   /// True if the changes are only products. apply() then also handles a gate of one row, which is a vector.
   bool is_of_pairs() const;
 
-  /// The adapters and scales, for reports: "lora-a, lora-b × 0.5".
+  /// Returns the adapters and scales, for reports: "lora-a, lora-b × 0.5".
   const std::string& text() const { return text_; }
 
  private:

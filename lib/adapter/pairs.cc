@@ -190,7 +190,7 @@ class Mapper {
     return {};
   }
 
-  // The number of the tensor's rows that come from parts before this one; nullopt on overflow.
+  // Returns the number of the tensor's rows that come from parts before this one; nullopt on overflow.
   std::optional<u64> rows_before(const arch::SourceAlternative& alternative, std::size_t part, u64 layer) const {
     u64 rows = 0;
     for (std::size_t i = 0; i < part; ++i) {

@@ -35,7 +35,7 @@ struct KeyGroup {
   std::string_view title;
   std::span<const KeyFacts> rows;
 };
-/// All groups, in the order of docs/keys.md.
+/// Returns all groups, in the order of docs/keys.md.
 std::span<const KeyGroup> key_groups();
 
 /// Returns the row of a key in a file of this architecture; nullptr for unknown keys.

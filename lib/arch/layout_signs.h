@@ -20,7 +20,7 @@ class LayoutSigns {
   /// Examines a tensor by its name in the file and its shape in safetensors order.
   void see(std::string_view name, std::span<const u64> shape);
 
-  /// The first tensor with each layout; empty if there is none.
+  /// Return the first tensor with each layout; empty if there is none.
   std::string_view of_mlx() const { return mlx_; }
   std::string_view as_published() const { return published_; }
 

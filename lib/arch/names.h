@@ -68,7 +68,7 @@ class Names {
   explicit Names(const Family& family);
 
   const Family& family() const { return *family_; }
-  /// The parsed alternatives of a row's source.
+  /// Returns the parsed alternatives of a row's source.
   const std::vector<SourceAlternative>& alternatives(const Tensor& row) const { return parsed_.at(&row); }
 
   /// Returns all uses of a directory's tensor by its canonical name with suffix ("….weight", "….bias"; stacks of

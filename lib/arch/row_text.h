@@ -57,7 +57,7 @@ constexpr AxisText axis_text(std::string_view word) {
   return {word.substr(0, colon), word.substr(colon + 1)};
 }
 
-/// The axes of the source (left of the arrow), and the wanted axes (right of it).
+/// Return the axes of the source (left of the arrow), and the wanted axes (right of it).
 constexpr std::string_view left_of_view(std::string_view view) {
   return view.substr(0, view.find(view_arrow));
 }

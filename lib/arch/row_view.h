@@ -23,7 +23,7 @@ struct RowView {
   std::vector<Axis> axes;
   u64 source_rows = 0;  ///< total rows that the source must have
 
-  /// Number of rows in the view. Cannot overflow: the view was checked when it was made.
+  /// Returns the number of rows in the view. Cannot overflow: the view was checked when it was made.
   u64 rows() const;
   /// Returns the source row for a row of the view.
   u64 source_row(u64 row) const;

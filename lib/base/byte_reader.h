@@ -56,7 +56,7 @@ class ByteReader {
   /// Absolute offset of the next byte. After a failure, the offset of the first byte of the item that could not be
   /// read.
   u64 offset() const { return window_offset_ + static_cast<u64>(cursor_ - begin_); }
-  /// Bytes from the current offset to the end, or nullopt if the source does not know its size.
+  /// Returns the number of bytes from the current offset to the end, or nullopt if the source does not know its size.
   std::optional<u64> remaining() const;
   /// Returns false only if `count` items of at least `item_size` bytes each cannot fit into the remaining bytes. Cannot
   /// overflow. Returns true for sources of unknown size.

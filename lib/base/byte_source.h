@@ -23,10 +23,10 @@ class ByteSource {
   /// Total number of bytes, or nullopt for a pipe whose end is unknown.
   virtual std::optional<u64> size() const = 0;
 
-  /// The name to use in messages.
+  /// Returns the name to use in messages.
   virtual const std::string& name() const = 0;
 
-  /// The file whose bytes these are, on a disk or at an address; nullptr for pipes, memory and planned outputs.
+  /// Returns the file whose bytes these are, on a disk or at an address; nullptr for pipes, memory and planned outputs.
   virtual const RandomAccessFile* as_file() const { return nullptr; }
 
   /// True if the bytes can only be read from start to end. A pipe keeps what it gave, so that a header can be read

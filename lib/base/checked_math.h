@@ -23,7 +23,7 @@ namespace modelutils {
   return product;
 }
 
-/// The product of all factors, left to right. Returns nullopt on overflow even if a later factor is 0.
+/// Returns the product of all factors, left to right. Returns nullopt on overflow even if a later factor is 0.
 [[nodiscard]] constexpr std::optional<u64> checked_product(std::span<const u64> factors) {
   u64 product = 1;
   for (u64 factor : factors) {

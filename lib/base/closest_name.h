@@ -23,7 +23,7 @@ class ClosestName {
   /// first 20,000 comparisons.
   void offer(std::string_view name);
 
-  /// The closest name, or empty. Not escaped: if the names come from a file, so does this.
+  /// Returns the closest name, or empty. Not escaped: if the names come from a file, so does this.
   const std::string& name() const { return part_.empty() ? best_ : part_; }
 
   /// Returns " (did you mean 'NAME'?)", or `otherwise` if no name is close.

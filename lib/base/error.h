@@ -60,7 +60,7 @@ inline Error in_file(Error error, std::string_view file) {
   return error;
 }
 
-/// The message for errno value `number`, e.g. "No such file or directory".
+/// Returns the message for errno value `number`, e.g. "No such file or directory".
 std::string errno_text(int number);
 
 }  // namespace modelutils

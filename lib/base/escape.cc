@@ -59,7 +59,7 @@ bool plain_eight(const char* at) {
   return (hits & highs) == 0;
 }
 
-// Length of the leading run of printable ASCII other than `"` and `\`, which needs no escape in any form.
+// Returns the length of the leading run of printable ASCII other than `"` and `\`, which needs no escape in any form.
 std::size_t plain_run(std::string_view text) {
   std::size_t size = 0;
   while (size + 8 <= text.size() && plain_eight(text.data() + size)) size += 8;

@@ -46,8 +46,8 @@ std::string base64(std::string_view bytes);
 /// Decodes base64, or returns nullopt if `text` is not standard base64 with padding.
 std::optional<std::string> decode_base64(std::string_view text);
 
-/// A CSV field (RFC 4180): escaped as by escape(), quoted where needed, and written so that spreadsheets do not take it
-/// for a formula. docs/json.md describes the form.
+/// Returns a CSV field (RFC 4180): escaped as by escape(), quoted where needed, and written so that spreadsheets do not
+/// take it for a formula. docs/json.md describes the form.
 std::string csv_field(std::string_view text);
 
 /// Returns `bytes` as lower-case hexadecimal digits.

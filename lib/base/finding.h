@@ -54,20 +54,21 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-/// The first error of scope `container`, or nullptr. Errors that lead come first. Makes a dumper exit with 3.
+/// Returns the first error of scope `container`, or nullptr. Errors that lead come first. Makes a dumper exit with 3.
 /// Points into `findings`, so temporaries that own their elements are rejected.
 const Finding* first_container_error(std::span<const Finding> findings);
 template <typename Owner>
 requires(!std::is_lvalue_reference_v<Owner> &&
          !std::ranges::borrowed_range<Owner>) const Finding* first_container_error(Owner&& findings) = delete;
 
-/// The first error of any scope except `data`, or nullptr. Errors that lead come first. Makes a converter refuse.
+/// Returns the first error of any scope except `data`, or nullptr. Errors that lead come first. Makes a converter
+/// refuse.
 const Finding* first_error(std::span<const Finding> findings);
 template <typename Owner>
 requires(!std::is_lvalue_reference_v<Owner> &&
          !std::ranges::borrowed_range<Owner>) const Finding* first_error(Owner&& findings) = delete;
 
-/// The warnings that lead. A converter passes them on if it continues with the file.
+/// Returns the warnings with `leads` set. A converter passes them on if it continues with the file.
 Findings leading_warnings(std::span<const Finding> findings);
 
 /// Returns `finding` with a path as its file, for an error that stops a tool. `path` is the model's path as the user

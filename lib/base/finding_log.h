@@ -88,8 +88,8 @@ class FindingLog {
   u64 errors() const { return errors_; }
   u64 warnings() const { return warnings_; }
 
-  /// The kept findings in the order of arrival, those that lead first, followed by a note for each code with more
-  /// findings than were kept.
+  /// Returns the kept findings in the order of arrival, those that lead first, followed by a note for each code with
+  /// more findings than were kept.
   Findings findings() const;
 
  private:

@@ -14,7 +14,7 @@ enum class Instructions : u8 {
   avx2,  ///< AVX2 and FMA; FMA only where the code asks for it, because it rounds differently (-ffp-contract=off)
 };
 
-/// The fastest instruction set that this machine supports.
+/// Returns the fastest instruction set that this machine supports.
 inline Instructions best_instructions() {
 #if defined(__x86_64__)
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;

@@ -13,7 +13,7 @@ namespace modelutils {
 /// Returns the parts with `separator` between them, e.g. "a, b, c"; empty for no parts.
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 std::string joined(std::span<const std::string_view> parts, std::string_view separator = ", ");
-/// The numbers as plain decimals.
+/// Returns the numbers as plain decimals.
 std::string joined(std::span<const u64> numbers, std::string_view separator = ", ");
 
 }  // namespace modelutils

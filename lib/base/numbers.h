@@ -25,7 +25,7 @@ std::string bits_text(double bits);
 /// "8s", "2m05s", "1h12m".
 std::string duration_text(double seconds);
 
-/// The shortest decimal that parses to the same value ("1e-05", "0.1", "nan", "-inf").
+/// Returns the shortest decimal that parses to the same value ("1e-05", "0.1", "nan", "-inf").
 std::string float_text(float value);
 std::string float_text(double value);
 

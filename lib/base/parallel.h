@@ -16,7 +16,7 @@
 
 namespace modelutils {
 
-/// Number of threads worth starting on this machine, 1 to 16.
+/// Returns the number of threads worth starting on this machine, 1 to 16.
 inline unsigned default_threads() {
   return std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
 }

@@ -6,12 +6,12 @@
 
 namespace modelutils {
 
-/// The path up to and including its last '/'; empty if it has none.
+/// Returns the path up to and including its last '/'; empty if it has none.
 inline std::string folder_of(std::string_view path) {
   return std::string(path.substr(0, path.rfind('/') + 1));
 }
 
-/// The path after its last '/'.
+/// Returns the path after its last '/'.
 inline std::string base_name_of(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }

@@ -20,15 +20,15 @@ struct Place {
 inline Place at_tensor(std::string_view name) {
   return {"tensor", name};
 }
-/// A key of a GGUF file.
+/// Returns the place of a key in a GGUF file.
 inline Place at_key(std::string_view name) {
   return {"key", name};
 }
-/// A field of config.json.
+/// Returns the place of a field in config.json.
 inline Place at_field(std::string_view name) {
   return {"config.json field", name};
 }
-/// A module of an MLX model, by its path.
+/// Returns the place of a module in an MLX model, given its path.
 inline Place at_module(std::string_view path) {
   return {"module", path};
 }

@@ -41,13 +41,13 @@ bool has_shared_blocks(const std::string& folder);
 /// if another has it open).
 int take_lease(int descriptor);
 
-/// The open() flag for a folder that only serves as a base for opening other files.
+/// Returns the open() flag for a folder that only serves as a base for opening other files.
 int search_only();
 
 /// True if running with elevated privileges (setuid, file capabilities).
 bool has_more_rights();
 
-/// Path of the running executable, or empty if unknown.
+/// Returns the path of the running executable, or empty if unknown.
 std::string own_program();
 
 /// True if an aarch64 processor has carry-less multiplication. False on other processors, which have their own check.
@@ -58,7 +58,7 @@ bool has_carryless_product();
 /// With more than two processors, leaves the choice to the kernel.
 void begin_apart(std::jthread& thread);
 
-/// The name of the running program. Does not allocate.
+/// Returns the name of the running program. Does not allocate.
 const char* program_name();
 
 }  // namespace modelutils::system

@@ -6,7 +6,7 @@ namespace modelutils {
 
 namespace {
 
-// The longest prefix of `text` that fits into `columns`.
+// Returns the longest prefix of `text` that fits into `columns`.
 std::string_view beginning(std::string_view text, std::size_t columns) {
   std::size_t size = 0;
   std::size_t width = 0;
@@ -20,7 +20,7 @@ std::string_view beginning(std::string_view text, std::size_t columns) {
   return text.substr(0, size);
 }
 
-// The longest suffix of `text` that fits into `columns`. Steps backwards over UTF-8 continuation bytes.
+// Returns the longest suffix of `text` that fits into `columns`. Steps backwards over UTF-8 continuation bytes.
 std::string_view ending(std::string_view text, std::size_t columns) {
   std::size_t begin = text.size();
   std::size_t width = 0;

@@ -88,7 +88,7 @@ bool ascii_word(const char* at) {
   return (word & static_cast<Word>(0x8080808080808080u)) == 0;
 }
 
-// Length of the leading run of ASCII.
+// Returns the length of the leading run of ASCII.
 std::size_t ascii_run(std::string_view text) {
   const char* const end = text.data() + text.size();
   std::size_t size = 0;

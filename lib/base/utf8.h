@@ -25,8 +25,8 @@ CodePoint decode_utf8(std::string_view text);
 /// Appends `value` (a valid code point) to `out`.
 void append_utf8(std::string& out, char32_t value);
 
-/// Number of terminal columns that `text` occupies. Wide East Asian characters and emoji take two, combining marks and
-/// controls none, invalid bytes one each. The widths come from utf8proc's Unicode tables.
+/// Returns the number of terminal columns that `text` occupies. Wide East Asian characters and emoji take two,
+/// combining marks and controls none, invalid bytes one each. The widths come from utf8proc's Unicode tables.
 std::size_t display_width(std::string_view text);
 
 }  // namespace modelutils

@@ -17,8 +17,8 @@ constexpr WideInstructions wide(Instructions instructions) {
   return static_cast<WideInstructions>(instructions);
 }
 
-/// The fastest instruction set that this machine supports. Requires VBMI2 for AVX-512, because the first processors
-/// with AVX-512, which lack VBMI2, lower their clock when they use it.
+/// Returns the fastest instruction set that this machine supports. Requires VBMI2 for AVX-512, because the first
+/// processors with AVX-512, which lack VBMI2, lower their clock when they use it.
 inline WideInstructions widest_instructions() {
 #if defined(__x86_64__)
   static const bool has_avx512 = best_instructions() == Instructions::avx2 && __builtin_cpu_supports("avx512f") != 0 &&

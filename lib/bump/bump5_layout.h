@@ -50,7 +50,7 @@ struct RoleInfo {
   std::string_view word;        ///< the entry's type in manifest and map; empty for a matrix
   std::string_view sources[2];  ///< GGUF names, after "blk.N." if in_layer; empty: zeros. w1 and b1 have two
 };
-/// The table's row for a role.
+/// Returns the table's row for a role.
 const RoleInfo& role_info(Role role);
 /// Finds a role by an entry's name without its layer; nullopt if there is none.
 std::optional<Role> role_from_name(std::string_view name);
@@ -64,7 +64,7 @@ struct Slot {
 /// Returns all slots in payload order. Precondition: layers <= max_layers.
 std::vector<Slot> slots_of(u64 layers, const Features& features);
 
-/// Number of dtype codes: 4 + untied + layers × (14, or 16 with post norms).
+/// Returns the number of dtype codes: 4 + untied + layers × (14, or 16 with post norms).
 constexpr u64 code_count(u64 layers, const Features& features) {
   return 4 + (features.untied ? 1 : 0) + layers * (features.post_norms ? 16 : 14);
 }
@@ -80,9 +80,9 @@ struct Entry {
   u64 size = 0;                           ///< bytes
 
   std::string name() const { return slot.name(); }
-  /// The type as spelled in manifest and map: "q4_k", "fp32", "i32".
+  /// Returns the type as spelled in manifest and map: "q4_k", "fp32", "i32".
   std::string_view word() const;
-  /// The element type; nullopt for int4, which TensorType lacks.
+  /// Returns the element type; nullopt for int4, which TensorType lacks.
   std::optional<TensorType> type() const;
 };
 

@@ -39,7 +39,8 @@ std::optional<u8> code_of(Dtype dtype, Numbering numbering);
 /// Returns the dtype of a code; nullopt if the numbering lacks the code.
 std::optional<Dtype> dtype_from_code(u8 code, Numbering numbering);
 
-/// Bytes in a row of `columns` elements. Returns nullopt if they are not a whole number of blocks, or on overflow.
+/// Returns the number of bytes in a row of `columns` elements. Returns nullopt if they are not a whole number of
+/// blocks, or on overflow.
 std::optional<u64> row_bytes(Dtype dtype, u64 columns);
 
 }  // namespace modelutils::bump

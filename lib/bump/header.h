@@ -43,7 +43,7 @@ std::array<std::byte, size> encode_fields(std::span<const FieldOf<Header>> field
   return bytes;
 }
 
-/// The inverse of encode_fields(). The caller checks the magic.
+/// Decodes fields written by encode_fields(). The caller checks the magic.
 template <std::size_t size, typename Header>
 Header decode_fields(std::span<const FieldOf<Header>> fields, std::span<const std::byte, size> bytes,
                      HeaderPlaces places) {

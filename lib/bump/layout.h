@@ -30,9 +30,9 @@ struct Dimensions {
   bool operator==(const Dimensions&) const = default;
 };
 
-/// The dimensions stated in a header; kv_heads and intermediate stay 0.
+/// Returns the dimensions stated in a header; kv_heads and intermediate stay 0.
 Dimensions dimensions_of(const Header& header);
-/// The header for these dimensions, checksum left zero.
+/// Returns the header for these dimensions, checksum left zero.
 Header header_of(const Dimensions& dimensions);
 
 // clang-format off
@@ -56,10 +56,10 @@ struct RoleInfo {
   std::string_view sources[2];  ///< GGUF names, after "blk.N." if in_layer; empty: zeros. w1 and b1 have two
 };
 
-/// The table's row for a role.
+/// Returns the table's row for a role.
 const RoleInfo& role_info(Role role);
 
-/// Number of entries = number of dtype codes: 2 + 14 × layers + 2. Precondition: layers <= max_layers.
+/// Returns the number of entries = number of dtype codes: 2 + 14 × layers + 2. Precondition: layers <= max_layers.
 constexpr u64 entry_count(u64 layers) {
   return 2 + layer_roles * layers + 2;
 }
@@ -75,7 +75,7 @@ struct Shape {
   u64 columns = 0;
 };
 std::optional<Shape> shape_of(Role role, const Dimensions& dimensions);
-/// Size of an entry. Returns nullopt if its rows are not whole blocks of the dtype, or on overflow.
+/// Returns the size of an entry. Returns nullopt if its rows are not whole blocks of the dtype, or on overflow.
 std::optional<u64> entry_bytes(Role role, Dtype dtype, const Dimensions& dimensions);
 
 /// One entry and its location in the file.
@@ -96,7 +96,7 @@ std::optional<std::vector<Entry>> lay_out(const Dimensions& dimensions, std::spa
 /// Number of entries per role and dtype: enough to compute a file's size.
 using Census = std::map<std::pair<Role, Dtype>, u64>;
 Census census_of(std::span<const Dtype> dtypes, u64 layers);
-/// Size of the file; nullopt in the same cases as lay_out().
+/// Returns the size of the file; nullopt in the same cases as lay_out().
 std::optional<u64> file_bytes(const Dimensions& dimensions, const Census& census);
 
 }  // namespace modelutils::bump

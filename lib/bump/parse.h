@@ -21,7 +21,7 @@ std::optional<std::vector<Dtype>> dtypes_of(const Document& document, Numbering 
 /// solved for. The time does not depend on the payload.
 std::vector<Reading> readings_of(const Document& document, const Geometry& known = {0, 0}, std::size_t most = 64);
 
-/// The header's dimensions with the reading's geometry.
+/// Returns the header's dimensions with the reading's geometry.
 Dimensions dimensions_of(const Document& document, const Geometry& geometry);
 
 /// Returns the entries and their locations under a reading that readings_of() returned.

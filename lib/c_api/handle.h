@@ -80,7 +80,7 @@ inline int32_t packing_of(mlx::Mode mode) {
   return MU_PACKING_NONE;
 }
 
-/// The row length and the number of rows. A scalar is one row of one element.
+/// Return the row length and the number of rows. A scalar is one row of one element.
 inline u64 columns_of(const Model& model, const Tensor& tensor) {
   const std::span<const u64> ne = model.ne_of(tensor);
   return ne.empty() ? 1 : ne.front();

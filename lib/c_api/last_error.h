@@ -18,7 +18,7 @@ mu_status fail(Error error) noexcept;
 /// Like fail(), for running out of memory; does not allocate.
 mu_status fail_without_memory() noexcept;
 
-/// An error "api-argument"; `what` describes the wrong argument.
+/// Returns an error "api-argument"; `what` describes the wrong argument.
 inline tl::unexpected<Error> bad_argument(std::string what) {
   return input_error("api-argument", std::move(what));
 }

@@ -49,7 +49,7 @@ extern "C" {
 
 // Version of the running library, e.g. "0.2.0". It may be newer than this header.
 MU_API const char* mu_version(void);
-// The version as major × 1,000,000 + minor × 1,000 + patch, for comparisons.
+// Returns the version as major × 1,000,000 + minor × 1,000 + patch, for comparisons.
 MU_API uint32_t mu_version_number(void);
 
 // ----------------------------------------------------------------------------------------------------------- errors
@@ -75,11 +75,11 @@ MU_API const char* mu_status_name(mu_status status);
 // The last error of the calling thread. Neither successful calls nor these five functions change it. Before the first
 // error, the status is MU_OK and the texts are empty. The texts are never NULL.
 MU_API mu_status mu_last_error_status(void);
-// A stable code, e.g. "gguf-n-dims"; see docs/findings.md.
+// Returns a stable code, e.g. "gguf-n-dims"; see docs/findings.md.
 MU_API const char* mu_last_error_code(void);
-// A one-line description: file, byte offset, place and problem. Escaped for a terminal.
+// Returns a one-line description: file, byte offset, place and problem. Escaped for a terminal.
 MU_API const char* mu_last_error_message(void);
-// The path, as it was opened, of the file that the error concerns; empty if there is none. Not escaped.
+// Returns the path, as it was opened, of the file that the error concerns; empty if there is none. Not escaped.
 MU_API const char* mu_last_error_file(void);
 // Returns 1 and sets *offset to the absolute byte offset in that file. Returns 0 and sets *offset to 0 if the error has
 // no offset. `offset` may be NULL.

@@ -55,7 +55,7 @@ struct EditedModel {
   /// Return the key or tensor with this name; nullptr if there is none.
   gguf::OutKey* find_key(std::string_view key);
   EditedTensor* find_tensor(std::string_view name);
-  /// The value of general.alignment, or 32 if absent.
+  /// Returns the value of general.alignment, or 32 if absent.
   u64 alignment() const;
 };
 

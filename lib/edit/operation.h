@@ -46,7 +46,7 @@ struct EditOperation {
   std::vector<std::string> operands;  ///< as many as the table says
   std::string place = {};             ///< "line 3 of FILE" in a script, otherwise empty
 
-  /// The operation as messages name it: "--set" or "--set (line 3 of FILE)".
+  /// Returns the operation as messages name it: "--set" or "--set (line 3 of FILE)".
   std::string where() const;
 };
 

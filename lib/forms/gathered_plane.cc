@@ -189,7 +189,7 @@ void values_across(u64 columns, const std::byte* values, u64 step, u64 count, st
   }
 }
 
-// The last word touched by codes up to and including `last`.
+// Returns the last word touched by codes up to and including `last`.
 u64 last_word(const Gather& gather, u64 last) {
   const Place place = place_of(gather, last);
   if (gather.is_shuffled) return place.word;
@@ -204,7 +204,7 @@ struct Pieces {
   u64 bytes = 0;
 };
 
-// The word of a column's stream where row `first` starts.
+// Returns the word of a column's stream where row `first` starts.
 u64 first_word(const Gather& gather, u64 first) {
   return place_of(gather, gather.is_shuffled ? first / 8 * 8 : first).word;
 }

@@ -17,7 +17,7 @@ class TensorValues {
  public:
   virtual ~TensorValues() = default;
 
-  /// The form of the bytes returned by read(). For tensors of the same form, equal bytes mean equal values.
+  /// Returns the form of the bytes returned by read(). For tensors of the same form, equal bytes mean equal values.
   const StoredForm& form() const { return form_; }
   u64 elements() const { return elements_; }
   /// Elements per unit; at least 1, and a divisor of elements().
@@ -42,7 +42,7 @@ class TensorValues {
   TensorValues(const StoredForm& form, u64 elements, u64 unit) : form_(form), elements_(elements), unit_(unit) {}
 
  private:
-  /// The error of read_values() if can_decode() is false.
+  /// Returns the error of read_values() if can_decode() is false.
   virtual Error no_decoder() const;
 
   StoredForm form_;

@@ -24,7 +24,7 @@ enum class ValueType : u32 {
 };
 // clang-format on
 
-/// Size of one value in the file; 0 for strings and arrays, which have no fixed size.
+/// Returns the size of one value in the file; 0 for strings and arrays, which have no fixed size.
 u32 value_size(ValueType type);
 /// Returns gguf-py's name: "UINT8", "STRING", …
 std::string_view value_type_name(ValueType type);

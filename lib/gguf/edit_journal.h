@@ -35,7 +35,7 @@ struct EditJournal {
   static bool has_magic(std::string_view bytes);
 };
 
-/// The maximum size of a journal for a header of `header_size` bytes; saturates.
+/// Returns the maximum size of a journal for a header of `header_size` bytes; saturates.
 u64 most_journal_bytes(u64 header_size);
 
 /// "process 17 on host", for this process.

@@ -56,9 +56,9 @@ struct MovedJournals {
 /// Finds such journals. The folder's listing is reused for further files in it as long as the folder does not change.
 MovedJournals find_moved_journals(const RandomAccessFile& file, const std::string& path);
 
-/// The finding for readers: an error if the header may be torn; a warning ("gguf-edit-journal") if a journal next to
-/// the file was not accepted and is named after this file or after one that does not exist. Returns nullopt for a file
-/// with a complete header that is not named in this way.
+/// Returns the finding for readers: an error if the header may be torn; a warning ("gguf-edit-journal") if a journal
+/// next to the file was not accepted and is named after this file or after one that does not exist. Returns nullopt for
+/// a file with a complete header that is not named in this way.
 std::optional<Finding> interrupted_edit(const RandomAccessFile& file, const std::string& path);
 
 }  // namespace modelutils::gguf

@@ -15,7 +15,7 @@ struct KeyElements {
   std::optional<u64> count;
   std::string_view bytes;  ///< points into the key
 
-  /// Bytes per element; 0 for strings and for empty arrays.
+  /// Returns the number of bytes per element; 0 for strings and for empty arrays.
   u64 element_size() const;
   /// Returns element `i` as a number (a scalar's own value for any `i`); nullopt for strings, floats and negative
   /// numbers.

@@ -10,7 +10,7 @@ namespace modelutils::gguf {
 
 /// "u8", "f32", "bool", "string", "array", …
 std::string_view short_type_name(ValueType type);
-/// The inverse; nullopt for unknown names.
+/// Returns the type with a short name; nullopt for unknown names.
 std::optional<ValueType> type_from_short_name(std::string_view name);
 
 }  // namespace modelutils::gguf

@@ -49,7 +49,7 @@ struct OutLayout {
   u64 alignment = 32;
 };
 
-/// Size of the header before the padding.
+/// Returns the size of the header before the padding.
 u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors);
 
 /// Encodes the header (version 2 or 3, little-endian) and places the tensors in order without gaps. A document laid out

@@ -25,7 +25,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(yaml_blanks) - first + 1);
 }
 
-// Text of the current scalar: nullopt if it has an anchor or a tag, "" for null.
+// Returns the text of the current scalar: nullopt if it has an anchor or a tag, "" for null.
 std::optional<std::string> scalar_of(const YamlEvents& events) {
   if (events.has_anchor_or_tag()) return std::nullopt;
   std::string text(events.text());
@@ -56,7 +56,7 @@ class CardReader {
     store(*member, std::move(items));
   }
 
-  /// The known keys whose values could not be read.
+  /// Returns the known keys whose values could not be read.
   const std::vector<std::string>& odd() const { return odd_; }
 
  private:

@@ -51,7 +51,7 @@ class YamlEvents {
     }
   }
 
-  /// The text and style of a scalar. Precondition: the event is a scalar.
+  /// Return the text and style of a scalar. Precondition: the event is a scalar.
   std::string_view text() const {
     const auto& scalar = event_.data.scalar;
     return {reinterpret_cast<const char*>(scalar.value), scalar.length};

@@ -38,7 +38,7 @@ class AtomicDirectory {
   /// Removes everything unless commit() succeeded.
   ~AtomicDirectory();
 
-  /// The folder that holds the files until commit().
+  /// Returns the folder that holds the files until commit().
   const std::string& staging_path() const { return staging_; }
 
   /// Creates a file in the folder under its final name. Write it, then pass it to close_files().

@@ -64,9 +64,9 @@ class AtomicOutput {
   Status let_go(u64 offset, u64 size) const;
   /// Sets the offset of the next append(), for bytes that were written by other means.
   void seek_append(u64 offset) { appended_ = offset; }
-  /// Offset of the next append().
+  /// Returns the offset of the next append().
   u64 appended() const { return appended_; }
-  /// The path for reading the bytes before commit(), to check them. It is the target if written in place.
+  /// Returns the path for reading the bytes before commit(), to check them. It is the target if written in place.
   const std::string& staging_path() const { return temporary_.empty() ? path_ : temporary_; }
 
   /// Limits the number of open files: pause() closes the file and resume() reopens it; finish() syncs it and closes it

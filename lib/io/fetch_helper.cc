@@ -64,8 +64,8 @@ tl::unexpected<Error> broken() {
 
 constexpr std::string_view fetch_program = "libexec/modelutils/fetch";
 
-// The helper of the installation that our library belongs to (PREFIX/lib or PREFIX/lib/MACHINE), for use inside another
-// program such as Python.
+// Returns the helper of the installation that our library belongs to (PREFIX/lib or PREFIX/lib/MACHINE), for use inside
+// another program such as Python.
 std::optional<std::filesystem::path> helper_of_library() {
   Dl_info library = {};
   if (::dladdr(reinterpret_cast<const void*>(&helper_of_library), &library) == 0) return std::nullopt;

@@ -45,14 +45,14 @@ bool begins_as_safetensors(std::string_view head);
 /// Number of leading bytes that file_kind() examines.
 inline constexpr std::size_t file_kind_bytes = 512;
 
-/// The kind of a file that begins with `head`: at least file_kind_bytes, or the whole file.
+/// Returns the kind of a file that begins with `head`: at least file_kind_bytes, or the whole file.
 FileKind file_kind(std::string_view head);
 
-/// The kind of a source; `unknown` if it cannot be read.
+/// Returns the kind of a source; `unknown` if it cannot be read.
 FileKind file_kind(const ByteSource& source);
 
-/// Text for messages, to follow "is ": "an HTML page: …", with advice if there is any. "of no known kind" for
-/// `unknown`.
+/// Returns the text for messages, to follow "is ": "an HTML page: …", with advice if there is any. "of no known kind"
+/// for `unknown`.
 std::string_view file_kind_text(FileKind kind);
 
 /// Returns the first bytes of `source`, at most `most` (fewer if it is shorter). Empty if it cannot be read.

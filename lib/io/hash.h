@@ -15,7 +15,7 @@ inline constexpr std::size_t hash_algorithms = 5;
 
 /// "sha256", "xxh3", "sha1", "xxh64", "blake2b".
 std::string_view hash_name(HashAlgorithm algorithm);
-/// The inverse; nullopt for unknown names.
+/// Returns the algorithm with a name; nullopt for unknown names.
 std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 
 /// XXH3-128 of bytes in memory: 16 bytes in canonical (big-endian) order. Equals the digest of Hasher.

@@ -37,7 +37,7 @@ struct ModelFolder {
   OutsideLinks links;
   std::shared_ptr<FolderMemory> memory = std::make_shared<FolderMemory>();  ///< shared by all copies
 
-  /// Path of the file `name` in the folder.
+  /// Returns the path of the file `name` in the folder.
   std::string file(std::string_view name) const;
 };
 

@@ -50,7 +50,7 @@ class Progress {
   std::mutex mutex_;
 };
 
-/// The bar's line, at most `width` columns. Used by draw() and tests.
+/// Returns the bar's line, at most `width` columns. Used by draw() and tests.
 std::string progress_line(std::string_view label, u64 done, u64 total, double seconds, std::size_t width);
 
 }  // namespace modelutils

@@ -18,10 +18,10 @@ struct RemoteSettings {
   /// Called with a line of text when a request is retried.
   void (*on_retry)(const std::string& file, const std::string& text) = nullptr;
 };
-/// The settings of this process.
+/// Returns the settings of this process.
 RemoteSettings& remote_settings();
 
-/// Value of an environment variable, or nullopt if it is unset or empty.
+/// Returns the value of an environment variable, or nullopt if it is unset or empty.
 std::optional<std::string> environment_variable(const char* name);
 
 /// Parses an unsigned decimal number. Returns nullopt for any other text and for numbers beyond 64 bits.

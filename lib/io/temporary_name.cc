@@ -29,7 +29,7 @@ std::string prefix_of(const std::string& path) {
   return "." + name + ".";
 }
 
-// The first bytes of a system file; empty if there is none.
+// Returns the first bytes of a system file; empty if there is none.
 std::string system_text(const char* path) {
   char text[64];
   const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);

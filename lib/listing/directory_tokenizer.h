@@ -10,8 +10,8 @@
 
 namespace modelutils {
 
-/// Returns the keys that mlx2gguf would write for it, without llama.cpp's rules that depend on a model's name. Errors:
-/// those of read_tokenizer(), "hf-tok-missing" if the model is not a directory.
+/// Returns the tokenizer keys that mlx2gguf would write for the model, without llama.cpp's rules that depend on a
+/// model's name. Errors: those of read_tokenizer(), "hf-tok-missing" if the model is not a directory.
 Result<tokenizer::EncodeKeys> directory_tokenizer(const SafetensorsModel& model);
 
 /// Returns error "hf-tok-missing": the model is not a directory.

@@ -53,11 +53,11 @@ struct ListedTensor {
 
   std::string_view name() const { return stored->name; }
   std::optional<TensorType> type() const { return stored->type; }
-  /// The shape in the format's own dimension order.
+  /// Returns the shape in the format's own dimension order.
   std::span<const u64> shape() const { return entry != nullptr ? entry->shape : stored->ne; }
-  /// The stored size without padding; nullopt if unknown.
+  /// Returns the stored size without padding; nullopt if unknown.
   std::optional<u64> bytes() const;
-  /// The absolute offset in the tensor's file; nullopt if unknown.
+  /// Returns the absolute offset in the tensor's file; nullopt if unknown.
   std::optional<u64> data_offset() const;
   /// GGUF: absolute offset of the info record. safetensors: data_offsets[0].
   u64 offset() const { return entry != nullptr ? entry->begin : stored->record; }

@@ -4,7 +4,7 @@ namespace modelutils {
 
 namespace {
 
-// Bytes per stored word: the element size, or 1 for blocks of several elements and unknown types.
+// Returns the number of bytes per stored word: the element size, or 1 for blocks of several elements and unknown types.
 u64 word_bytes(const Tensor& tensor) {
   if (!tensor.type) return 1;
   const TypeInfo& type = type_info(*tensor.type);

@@ -15,7 +15,7 @@ class ValueReader {
   /// the model must outlive the reader.
   ValueReader(const Model& model, const Tensor& tensor, bool raw);
 
-  /// Number of values.
+  /// Returns the number of values.
   u64 available() const { return available_; }
 
   /// Calls emit(x) -> bool (false: stop) for the first `count` values, which must be available. x is a float (F64: a

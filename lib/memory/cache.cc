@@ -43,7 +43,7 @@ class Builder {
     return {};
   }
 
-  // Size of `cells` rows of `elements` elements.
+  // Returns the size of `cells` rows of `elements` elements.
   Result<Amount> rows(TensorType type, u64 elements, Amount cells) const {
     const TypeInfo& info = type_info(type);
     if (elements % info.block_elements != 0) {

@@ -42,7 +42,7 @@ Status set_list(const arch::Facts& stated, HyperParameters& model) {
   return {};
 }
 
-// Size of a convolution's rolling state: the last kernel - 1 tokens.
+// Returns the size of a convolution's rolling state: the last kernel - 1 tokens.
 Amount convolution(u64 kernel, u64 inner, u64 groups, u64 state) {
   return Amount(kernel > 0 ? kernel - 1 : 0) * (Amount(inner) + Amount(2) * groups * state);
 }
@@ -146,7 +146,7 @@ Result<std::pair<Amount, Amount>> state_sizes(const arch::Facts& stated, const H
   return std::pair(Amount(0), Amount(0));
 }
 
-// Width of the widest vector that a recurrent layer computes.
+// Returns the width of the widest vector that a recurrent layer computes.
 Result<u64> width_of_state(const arch::Facts& stated, const HyperParameters& model) {
   MU_ASSIGN(const u64 inner, number_of(stated.ssm_width, 0));
   MU_ASSIGN(const u64 groups, number_of(stated.ssm_groups, 0));

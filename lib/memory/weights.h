@@ -21,7 +21,7 @@ struct Placement {
   bool offload_cache = true;    ///< caches are on the device of their block (--no-kv-offload: in host memory)
   std::vector<u64> rooms = {};  ///< available memory of each of several GPUs; empty if there is one
 
-  /// The first block on the GPU. Block `blocks` is the output layer; `blocks` + 1 means that there is none.
+  /// Returns the first block on the GPU. Block `blocks` is the output layer; `blocks` + 1 means that there is none.
   u64 first_gpu_layer(u64 blocks) const;
 };
 
@@ -51,7 +51,7 @@ class WeightTable {
 
   /// Returns the weights on each side for this placement.
   WeightSizes place(const Placement& placement) const;
-  /// The weights on the GPU by layer, the output layer last, without rope factors.
+  /// Returns the weights on the GPU by layer, the output layer last, without rope factors.
   std::vector<Amount> gpu_layers(const Placement& placement) const;
   /// Rope factors; each GPU with blocks has a copy.
   Amount rope_factors() const { return rope_factors_.gpu; }

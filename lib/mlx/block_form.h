@@ -33,7 +33,7 @@ void take_scales(TensorType type, Bytes blocks, std::span<float> scales, std::sp
 /// Copies the scale bytes of MXFP4 or NVFP4 blocks, one per group.
 void take_scale_bytes(TensorType type, Bytes blocks, std::span<u8> scales);
 
-/// Number of scale bytes that MLX reads differently from ggml: E8M0 255; UE4M3 0x7F and above.
+/// Returns the number of scale bytes that MLX reads differently from ggml: E8M0 255; UE4M3 0x7F and above.
 u64 foreign_scale_bytes(TensorType type, std::span<const u8> scales);
 
 /// Extracts the unsigned codes of whole blocks, one per byte, in element order.

@@ -26,7 +26,7 @@ struct Params {
   u32 group_size = 64;
 
   bool operator==(const Params&) const = default;
-  /// Size of one group's packed codes: group_size × bits / 8, a multiple of 4.
+  /// Returns the size of one group's packed codes: group_size × bits / 8, a multiple of 4.
   u32 group_bytes() const { return group_size / 8 * bits; }
 };
 
@@ -39,14 +39,14 @@ struct ModeInfo {
   bool has_biases;        ///< affine only
   bool fixed_parameters;  ///< FP modes: only the default group size and bits are valid; scales are U8
 };
-/// The table's row for a mode.
+/// Returns the table's row for a mode.
 const ModeInfo& mode_info(Mode mode);
 inline std::string_view mode_name(Mode mode) {
   return mode_info(mode).name;
 }
 /// Returns the mode named in config.json; nullopt for unknown names.
 std::optional<Mode> mode_from_name(std::string_view name);
-/// The defaults of a mode: affine 4 bits, group 64; mxfp4 4/32; nvfp4 4/16; mxfp8 8/32.
+/// Returns the defaults of a mode: affine 4 bits, group 64; mxfp4 4/32; nvfp4 4/16; mxfp8 8/32.
 Params default_params(Mode mode);
 
 /// Returns nullopt if the parameters are valid, else an explanation. Affine: 2, 3, 4, 5, 6 or 8 bits; a group size of

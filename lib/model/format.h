@@ -31,7 +31,7 @@ struct FormatInfo {
   std::string_view noun;       ///< noun phrase for messages: "a GGUF model"
   std::string_view extension;  ///< extension used by this format alone; empty for directories
 };
-/// All rows of the table.
+/// Returns all rows of the table.
 std::span<const FormatInfo> all_formats();
 const FormatInfo& format_info(Format format);
 

@@ -17,10 +17,10 @@ class ContiguousSource : public ByteSource {
  public:
   ContiguousSource(std::shared_ptr<ByteSource> file, const Document& document);
 
-  /// Offset of the data of `document.tensors[i]`.
+  /// Returns the offset of the data of `document.tensors[i]`.
   u64 offset_of(std::size_t tensor) const { return offsets_[tensor]; }
 
-  /// The checkpoint file itself, which is the beginning of this source.
+  /// Returns the checkpoint file itself, which is the beginning of this source.
   const ByteSource& file() const { return *file_; }
 
   /// From now on, records the checksums of bytes read from the file (pytorch/check_records.h). Not thread-safe.
@@ -31,7 +31,7 @@ class ContiguousSource : public ByteSource {
   }
 
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
-  /// Size of the file plus the gathered tensors.
+  /// Returns the size of the file plus the gathered tensors.
   std::optional<u64> size() const override { return end_; }
   const std::string& name() const override { return file_->name(); }
   const RandomAccessFile* as_file() const override { return file_->as_file(); }

@@ -18,9 +18,8 @@ namespace {
 constexpr std::string_view zip_magic = "PK\x03\x04";
 constexpr u64 max_version_bytes = 64;
 
-/// True for a protocol 0 pickle that starts with an import, such as "cos
-/// system
-/// ". Protocol 0 has no magic bytes.
+/// True for a protocol 0 pickle that starts with an import: 'c' and two lines, the module and the name. Protocol 0 has
+/// no magic bytes.
 bool begins_with_global(std::string_view head) {
   if (!head.starts_with('c')) return false;
   head.remove_prefix(1);
@@ -35,7 +34,7 @@ bool begins_with_global(std::string_view head) {
   return true;
 }
 
-/// The record name in the local header at the start of the file.
+/// Returns the record name in the local header at the start of the file.
 std::string_view first_record_name(std::string_view head) {
   constexpr std::size_t local_bytes = 30, name_size_at = 26;
   if (head.size() < local_bytes) return {};

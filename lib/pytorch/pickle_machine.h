@@ -83,9 +83,9 @@ class Values {
 
   const Value& operator[](ValueId id) const { return values_[id]; }
   Value& operator[](ValueId id) { return values_[id]; }
-  /// The bytes of a text or bytes value.
+  /// Returns the bytes of a text or bytes value.
   std::string_view text(ValueId id) const { return texts_.name(static_cast<u32>(values_[id].number)); }
-  /// The items of a tuple or container.
+  /// Returns the items of a tuple or container.
   std::span<const ValueId> items(ValueId id) const;
   /// Returns the last value stored under a text key, or nullptr.
   const ValueId* find(ValueId dict, std::string_view key) const;
@@ -199,7 +199,7 @@ class PickleMachine {
   const std::vector<TensorUse>& tensors() const { return tensors_; }
   /// Sorted by `to`.
   const std::vector<Attachment>& attachments() const { return attachments_; }
-  /// The numbers in TensorUse::shape or ::strides.
+  /// Returns the numbers in TensorUse::shape or ::strides.
   std::vector<u64> numbers(ValueId tuple) const;
   /// Returns the findings, including one for each global that is not listed. Call once, at the end.
   FindingLog take_findings();

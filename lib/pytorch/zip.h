@@ -30,7 +30,7 @@ struct ZipArchive {
   const ZipRecord* find(std::string_view name) const;
 };
 
-/// The name for look-ups, which in torch ignore the case of ASCII letters.
+/// Returns the name for look-ups, which in torch ignore the case of ASCII letters.
 std::string folded_name(std::string_view name);
 
 /// Reads the central directory and all local headers, but no data. The size of `source` must be known. Of records that

@@ -230,7 +230,7 @@ struct GridGroup {
   return signs & 127;
 }
 
-/// The 4- or 3-bit code of a scale, given 1/d.
+/// Returns the 4- or 3-bit code of a scale, given 1/d.
 [[gnu::always_inline]] inline u32 scale_code(float inverse_d, float scale, int top) {
   return static_cast<u32>(clamped(nearest<float>(0.5f * (inverse_d * scale - 1)), 0, top));
 }

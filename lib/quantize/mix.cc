@@ -67,7 +67,7 @@ constexpr RolePart role_parts[] = {
     {"ffn_up", Role::ffn_up},         {"ffn_gate", Role::ffn_gate},      {"ffn_down", Role::ffn_down},
 };
 
-// The dimension count without trailing dimensions of 1.
+// Returns the dimension count without trailing dimensions of 1.
 std::size_t dimensions(std::span<const u64> ne) {
   std::size_t count = ne.size();
   while (count > 1 && ne[count - 1] == 1) --count;

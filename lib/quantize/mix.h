@@ -59,7 +59,7 @@ struct Mix {
   bool output_q5 = false;          ///< output.weight is Q5_K, not Q6_K
 };
 
-/// All mixes, ordered by number.
+/// Returns all mixes, ordered by number.
 std::span<const Mix> all_mixes();
 
 /// Finds a mix by name, ignoring case. "Q3_K", "Q4_K" and "Q5_K" mean the _M mixes, "MXFP4" means MXFP4_MOE. Returns

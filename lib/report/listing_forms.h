@@ -38,7 +38,7 @@ struct ListingForm {
   bool shows_token_texts = false;  ///< needs ListingRequest::token_texts
 };
 
-/// Text comes first, then the order of --help.
+/// Returns all forms: text first, then in the order of --help.
 std::span<const ListingForm> listing_forms();
 
 /// Writes identity and sizes, keys, modules or tensors, as tables for people.

@@ -27,7 +27,7 @@ struct PromptRequest {
   bool no_generation_prompt = false;
 };
 
-/// A conversation of three messages with two roles.
+/// Returns a conversation of three messages with two roles.
 NamedJson example_conversation();
 
 /// Returns the prompt, byte for byte as transformers renders it; the template's clock is report_time(). Variables in

@@ -16,7 +16,7 @@ class ValueSlice {
   /// omitted. Usage errors: a malformed slice, or one outside the tensor's shape.
   static Result<ValueSlice> parse(std::string_view text, const Model& model, const Tensor& tensor);
 
-  /// The size of each range.
+  /// Returns the size of each range.
   std::vector<u64> shape() const;
   bool contains(u64 index) const;  ///< `index`: element number in storage order
   u64 end() const;                 ///< one past the last element in the slice

@@ -43,10 +43,10 @@ struct Tensor {
   u64 bytes() const { return begin <= end ? end - begin : 0; }
   /// Product of the shape, left to right. Returns nullopt on overflow, even if a later dimension is 0.
   std::optional<u64> elements() const;
-  /// Bytes required by dtype and shape. Returns nullopt if the dtype is unknown, the product overflows, or an F4 or F6
-  /// tensor does not fill whole bytes.
+  /// Returns the number of bytes required by dtype and shape. Returns nullopt if the dtype is unknown, the product
+  /// overflows, or an F4 or F6 tensor does not fill whole bytes.
   std::optional<u64> expected_bytes() const;
-  /// The shape in ne order (contiguous dimension first).
+  /// Returns the shape in ne order (contiguous dimension first).
   std::vector<u64> ne() const;
 };
 
@@ -66,7 +66,7 @@ struct Document {
   NameIndex names;        ///< index of `tensors`; empty if !complete, or if there are duplicates or unreadable entries
   FindingLog findings;    ///< problems the parser found: syntax, fields, numbers, duplicates, unknown members
 
-  /// Bytes after the header. Returns nullopt if the file size is unknown.
+  /// Returns the number of bytes after the header. Returns nullopt if the file size is unknown.
   std::optional<u64> data_bytes() const;
   /// True if begin <= end and the range lies inside the file, as far as its size is known.
   bool holds(const Tensor& tensor) const;

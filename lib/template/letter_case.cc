@@ -23,7 +23,7 @@ bool has_unknown_upper(char32_t c) {
          (c >= 0x1f50 && c <= 0x1f56) || (c >= 0x1f80 && c <= 0x1fff) || (c >= 0xfb13 && c <= 0xfb17);
 }
 
-// The upper case of German sharp s and of the Latin ligatures, the only such letters common in texts.
+// Returns the upper case of German sharp s and of the Latin ligatures, the only such letters common in texts.
 std::string_view special_upper(char32_t c) {
   switch (c) {
     case 0xdf: return "SS";

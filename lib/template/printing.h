@@ -25,7 +25,7 @@ struct JsonStyle {
 };
 Outcome<void> append_json(Machine& machine, std::string& out, const Value& value, const JsonStyle& style);
 
-/// The type's Python name, for messages: "str", "NoneType".
+/// Returns the type's Python name, for messages: "str", "NoneType".
 std::string_view type_name(const Value& value);
 
 /// Returns the keys, values or items of a dict view, in order.

@@ -13,7 +13,7 @@ namespace modelutils::jinja {
 /// str.isspace() for one character.
 bool is_space(char32_t c);
 bool is_digit(char32_t c);
-/// The value of a decimal digit of any script; nullopt for other characters.
+/// Returns the value of a decimal digit of any script; nullopt for other characters.
 std::optional<int> decimal_value(char32_t c);
 /// True for numbers that are not decimal digits, such as ² and ½. Python's isdigit() accepts some of them.
 bool is_other_number(char32_t c);
@@ -28,9 +28,9 @@ bool is_name_start(char32_t c);
 enum class Side : u8 { both, left, right };
 std::string_view strip(std::string_view text, Side side = Side::both);
 
-/// The length in bytes of the first `count` characters.
+/// Returns the length in bytes of the first `count` characters.
 std::size_t bytes_of(std::string_view text, std::size_t count);
-/// The length in characters.
+/// Returns the length in characters.
 std::size_t characters_of(std::string_view text);
 
 /// str.upper(), lower(), capitalize() and title(). Return nullopt if the text contains one of the rare letters whose
@@ -62,7 +62,7 @@ bool each_character(std::string_view text, const Visit& visit) {
   return true;
 }
 
-/// The first character of a non-empty text, with a fast path for ASCII.
+/// Returns the first character of a non-empty text, with a fast path for ASCII.
 inline CodePoint first_of(std::string_view text) {
   const u8 byte = static_cast<u8>(text.front());
   return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(text);

@@ -24,7 +24,7 @@ class Template {
   Template& operator=(Template&&) noexcept;
   ~Template();
 
-  /// The normalized source: only line feeds, and none at the end.
+  /// Returns the normalized source: only line feeds, and none at the end.
   std::string_view source() const;
   const FunctionBody& root() const;
 

@@ -41,7 +41,7 @@ class Lexer {
     return tl::make_unexpected(failure);
   }
 
-  // The character at `at_`, with a fast path for ASCII.
+  // Returns the character at `at_`, with a fast path for ASCII.
   CodePoint character() const {
     const u8 byte = static_cast<u8>(source_[at_]);
     return byte < 0x80 ? CodePoint{byte, 1, true} : decode_utf8(source_.substr(at_));

@@ -18,7 +18,7 @@ bool is_sentence(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return is_ascii_word(c) && c != '_'; }) >= fewest_letters;
 }
 
-// The result of one comparison of two constants: 1 == 2, 'a' != 'a'.
+// Returns the result of one comparison of two constants: 1 == 2, 'a' != 'a'.
 std::optional<bool> fixed_comparison(const Expression& value) {
   if (value.operands.size() != 2) return std::nullopt;
   const Expression &left = *value.operands[0], &right = *value.operands[1];

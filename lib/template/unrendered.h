@@ -22,8 +22,8 @@ struct UnusedText {
   bool is_macro = false;
 };
 
-/// In template order. A name read only by other unused names is unused, too. Time is proportional to the template's
-/// size.
+/// Returns the unused texts of a template, in its order. A name read only by other unused names is unused, too. Takes
+/// time proportional to the template's size.
 std::vector<UnusedText> unused_texts(const Body& body);
 
 }  // namespace modelutils::jinja

@@ -95,7 +95,7 @@ class Value {
   double real() const { return real_; }
   const Object* object() const { return object_; }
 
-  /// The object, as T. The caller must have checked kind().
+  /// Returns the object, as T. The caller must have checked kind().
   template <typename T>
   const T& as() const {
     return *static_cast<const T*>(object_);
@@ -106,9 +106,9 @@ class Value {
     return *const_cast<T*>(static_cast<const T*>(object_));
   }
 
-  /// The bytes of a text.
+  /// Returns the bytes of a text.
   std::string_view view() const;
-  /// The items of a list, tuple or range.
+  /// Returns the items of a list, tuple or range.
   const std::vector<Value>& items() const;
 
  private:

@@ -19,7 +19,7 @@ Plane two_bits(const u8* codes, u32 i) {
   return {codes + 32 * (i / 128) + i % 32, static_cast<int>(2 * (i % 128 / 32))};
 }
 
-// The location of element i in 128 bytes of 4-bit codes. 32 bytes hold 64 elements, low nibbles first.
+// Returns the location of element i in 128 bytes of 4-bit codes. 32 bytes hold 64 elements, low nibbles first.
 Plane four_bits(const u8* codes, u32 i) {
   return {codes + 32 * (i / 64) + i % 32, static_cast<int>(4 * (i / 32 % 2))};
 }

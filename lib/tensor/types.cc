@@ -20,7 +20,7 @@ static_assert(std::ranges::is_sorted(table, {}, &TypeInfo::type));
 constexpr u16 first_safetensors_only = 0x100;
 constexpr u8 absent = 0xFF;
 
-// The table's row for each ggml id, and for each safetensors-only value.
+// Returns the table's row for each ggml id, and for each safetensors-only value.
 constexpr auto make_rows() {
   std::array<std::array<u8, 64>, 2> rows{};
   for (auto& half : rows) half.fill(absent);

@@ -29,7 +29,7 @@ struct TypeInfo {
   bool is_quantized;    ///< a ggml block format
 };
 
-/// All types, ordered by value.
+/// Returns all types, ordered by value.
 std::span<const TypeInfo> all_types();
 
 /// Returns the type's row; `type` must be one of the enumerators.
@@ -48,12 +48,12 @@ std::optional<TensorType> type_from_safetensors(std::string_view dtype);
 /// Returns the type with this name in the table, ignoring case, for command lines; nullopt if there is none.
 std::optional<TensorType> type_from_name(std::string_view name);
 
-/// Bytes in a row of `ne0` elements. Returns nullopt if ne0 is not a multiple of the block's elements or the size
-/// exceeds 63 bits. GGUF sizes are computed like this: each row consists of whole blocks.
+/// Returns the number of bytes in a row of `ne0` elements. Returns nullopt if ne0 is not a multiple of the block's
+/// elements or the size exceeds 63 bits. GGUF sizes are computed like this: each row consists of whole blocks.
 std::optional<u64> row_bytes(TensorType type, u64 ne0);
 
-/// Size in bytes of `elements` elements packed without regard to rows, as in safetensors: F4 and F6 rows need not end
-/// at a byte, only the whole tensor must. Returns nullopt if it does not, or if the size exceeds 63 bits.
+/// Returns the size in bytes of `elements` elements packed without regard to rows, as in safetensors: F4 and F6 rows
+/// need not end at a byte, only the whole tensor must. Returns nullopt if it does not, or if the size exceeds 63 bits.
 std::optional<u64> packed_bytes(TensorType type, u64 elements);
 
 }  // namespace modelutils

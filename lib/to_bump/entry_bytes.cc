@@ -13,7 +13,7 @@ constexpr u64 entry_window_bytes = 256 * 1024;
 constexpr std::size_t direct_bytes = 32 * 1024;  // runs of at least this size are read directly into the caller's
                                                  // buffer
 
-// Size of one run in the output.
+// Returns the size of one run in the output.
 u64 run_in_output(const BumpPart& part) {
   switch (part.kind) {
     case BumpPart::Kind::zeros: return 0;
@@ -25,7 +25,7 @@ u64 run_in_output(const BumpPart& part) {
   return part.run / sizes.from_bytes * sizes.to_bytes;
 }
 
-// Size of one run with its zeros, and of the whole part.
+// Return the size of one run with its zeros, and of the whole part.
 u64 period_of(const BumpPart& part) {
   return run_in_output(part) + part.zeros;
 }

@@ -10,7 +10,7 @@
 
 namespace modelutils {
 
-/// Size of an entry with these parts.
+/// Returns the size of an entry with these parts.
 u64 bytes_of(std::span<const BumpPart> parts);
 
 /// Reads pieces of entries; fastest in order. Not thread-safe. Memory: one window of 256 KiB, regardless of tensor

@@ -54,7 +54,7 @@ struct GgufToBumpReport {
   std::vector<std::string> notes;  ///< remarks for the user; may contain raw text from the file
   bump::Numbering numbering = bump::Numbering::original;
 
-  /// The plan of either version.
+  /// Returns the plan of either version.
   const BumpPlan& plan() const { return bump5 ? static_cast<const BumpPlan&>(*bump5) : mapping; }
   u64 file_size = 0;              ///< of the weights, including metadata
   bump::Digest sha256{};          ///< of the payload, as in the header

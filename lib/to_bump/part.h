@@ -41,7 +41,7 @@ struct BumpPart {
   std::shared_ptr<const std::string> literal = {};
 };
 
-/// A whole tensor, not repeated.
+/// Returns a whole tensor, not repeated.
 inline BumpPart part_of(const LocatedTensor& tensor, BumpPart::Kind kind) {
   BumpPart part;
   part.kind = kind;
@@ -53,7 +53,7 @@ inline BumpPart part_of(const LocatedTensor& tensor, BumpPart::Kind kind) {
   return part;
 }
 
-/// A whole tensor with elements of type `to`; copied if it already has that type.
+/// Returns a whole tensor with elements of type `to`; copied if it already has that type.
 inline BumpPart part_as(const LocatedTensor& tensor, TensorType to) {
   if (tensor.type == to) return part_of(tensor, BumpPart::Kind::copy);
   BumpPart part = part_of(tensor, BumpPart::Kind::convert);

@@ -50,9 +50,9 @@ class BumpSource {
   /// returns false.
   bool is_plain_vector(const LocatedTensor& tensor) const;
 
-  /// All tensors in file order.
+  /// Returns all tensors in file order.
   const std::vector<LocatedTensor>& tensors() const { return tensors_; }
-  /// The tensors not yet used.
+  /// Returns the tensors not yet used.
   std::vector<const LocatedTensor*> left_over() const;
 
  private:

@@ -26,7 +26,7 @@ struct AdapterConfigFacts {
   bool ties_head = false;              ///< the embedding's change also applies to the tied head
 
   u64 largest_rank() const;
-  /// The scale that most modules have. mlx-lm's config holds only one.
+  /// Returns the scale that most modules have. mlx-lm's config holds only one.
   double common_scale() const;
 };
 

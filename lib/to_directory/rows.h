@@ -15,7 +15,7 @@ class DirectoryReader {
  public:
   DirectoryReader(const Catalog& catalog, const DirectoryTensor& tensor);
 
-  /// The type of all parts, or nullopt if they differ or there are none.
+  /// Returns the type of all parts, or nullopt if they differ or there are none.
   std::optional<TensorType> type() const { return type_; }
 
   /// Reads rows [first, first + count) as stored, contiguously. Precondition: type() has a value, units are rows, and

@@ -30,13 +30,13 @@ struct DirectoryTensor : TensorRecipe {
   bool by_element = false;    ///< units are elements instead of rows
   bool may_quantize = false;  ///< a module's matrix, which MLX can store quantised
 
-  /// The shape in safetensors order.
+  /// Returns the shape in safetensors order.
   std::vector<u64> shape() const { return reversed(ne); }
   /// Elements read and written as one row: adjacent ones that form whole units.
   u64 row_elements() const { return by_element && !ne.empty() ? std::max<u64>(ne.front(), 1) : unit; }
   u64 rows() const { return elements() / row_elements(); }
   u64 units_of_row() const { return row_elements() / unit; }
-  /// The name without ".weight", such as "model.layers.0.mlp.up_proj".
+  /// Returns the name without ".weight", such as "model.layers.0.mlp.up_proj".
   std::string module() const;
 };
 

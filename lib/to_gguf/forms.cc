@@ -41,8 +41,8 @@ bool may_scale(const HfModel& model, const MappedTensor& tensor, const SourceMat
   return std::ranges::none_of(model.matrices, [&](const SourceMatrix& other) { return other.name == bias; });
 }
 
-// The type of merged weights. They are computed values: plain bases keep their type, quantised ones use the fallback.
-// F32 as the fallback asks for an exact result, so it applies to both.
+// Returns the type of merged weights. They are computed values: plain bases keep their type, quantised ones use the
+// fallback. F32 as the fallback asks for an exact result, so it applies to both.
 TensorType merged_type(const MappedTensor& tensor, const SourceMatrix& matrix, TensorType fallback) {
   if (tensor.must_be_f32 || fallback == TensorType::F32) return TensorType::F32;
   const TensorType type = matrix.is_quantized() ? fallback : matrix.form.type();

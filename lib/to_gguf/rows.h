@@ -34,14 +34,14 @@ using TakeValues = std::function<void(u64 row, std::span<const float> values)>;
 Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& scratch,
                         const TakeValues& take);
 
-/// The element type of computed rows: the source's, or F32 if it is quantised or merged with adapters.
+/// Returns the element type of computed rows: the source's, or F32 if it is quantised or merged with adapters.
 TensorType computed_type(const HfModel& model, const MappedTensor& tensor);
 
-/// The layout of one plane of a matrix, for a part whose view has `source_rows` rows or pieces of rows.
+/// Returns the layout of one plane of a matrix, for a part whose view has `source_rows` rows or pieces of rows.
 PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows);
 
-/// The number of which `first` and `count` above must be multiples: a head's rows if its rows are reordered, otherwise
-/// 1.
+/// Returns the number of which `first` and `count` above must be multiples: a head's rows if its rows are reordered,
+/// otherwise 1.
 u64 row_granule(const MappedTensor& tensor);
 
 /// Returns how many rows to convert at once from integer codes into rows of `out_row_bytes`, or 0 to leave it to the

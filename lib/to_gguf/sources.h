@@ -23,9 +23,9 @@ class HfSources {
   /// Sorts all matrices. Error: "convert-experts" if two tensors have the same expert number.
   Status collect();
 
-  /// The layer count that the names imply: the highest layer number + 1.
+  /// Returns the layer count that the names imply: the highest layer number + 1.
   u64 layers() const { return layers_; }
-  /// Names that match no row, as spelled in the directory.
+  /// Returns the names that match no row, as spelled in the directory.
   const std::vector<std::string>& unmapped() const { return unmapped_; }
 
   /// Returns the sizes that tensor shapes imply, for arch::solve_sizes(). Only considers layers below `end`.

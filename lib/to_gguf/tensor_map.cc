@@ -303,7 +303,7 @@ class NameMapper {
     }
   }
 
-  // The number of rows of ne0 elements. Convolutions have a trailing dimension of 1.
+  // Returns the number of rows of ne0 elements. Convolutions have a trailing dimension of 1.
   static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
     const u64 columns = tensor.columns();
     if (matrix.columns == columns || matrix.is_quantized() || columns == 0) return matrix.rows;

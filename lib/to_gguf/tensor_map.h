@@ -28,11 +28,11 @@ struct MappedTensor : TensorRecipe {
   std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to the values
 
   u64 columns() const { return ne.front(); }
-  /// Number of rows of ne0 elements.
+  /// Returns the number of rows of ne0 elements.
   u64 rows() const;
-  /// Number of rows to stream; 1 if the tensor is read whole.
+  /// Returns the number of rows to stream; 1 if the tensor is read whole.
   u64 streamed_rows() const { return is_whole ? 1 : rows(); }
-  /// Number of pieces per row, each of which is read as stored.
+  /// Returns the number of pieces per row, each of which is read as stored.
   u64 pieces() const { return is_whole || is_transposed ? 1 : columns() / unit; }
   /// True if rows are computed while reading. They are then plain elements, even if the source is quantised.
   bool has_computed_rows() const { return !is_whole && (is_transposed || is_scaled || merge != nullptr); }

@@ -6,7 +6,7 @@
 
 namespace modelutils {
 
-/// The element type of a transposed tensor's rows: the source's, or F32 if it is quantised.
+/// Returns the element type of a transposed tensor's rows: the source's, or F32 if it is quantised.
 TensorType values_type(const SourceMatrix& matrix);
 
 /// Implements read_stored_rows() for transposed tensors: puts rows [first, first + count) into `out.values` as elements

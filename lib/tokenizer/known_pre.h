@@ -18,7 +18,7 @@ struct KnownPre {
   std::string_view same_as = {};  ///< name of the equivalent pre-tokenizer in pre_table.h, if it has another name there
 };
 
-/// All rows of the table.
+/// Returns all rows of the table.
 std::span<const KnownPre> all_known_pre();
 
 /// Returns nullopt for names that llama.cpp does not know.
@@ -27,7 +27,7 @@ std::optional<KnownPre> known_pre(std::string_view name);
 /// True if llama.cpp knows `name` as a value of tokenizer.ggml.pre; these are the names that --pre accepts.
 bool is_known_pre(std::string_view name);
 
-/// The number of digits that a pre-tokenizer keeps together: 1, 3, or 0 if it is unlimited or varies.
+/// Returns the number of digits that a pre-tokenizer keeps together: 1, 3, or 0 if it is unlimited or varies.
 u32 digits_together(std::string_view pre);
 
 /// True if vocabularies with this pre-tokenizer expect composed characters (NFC), in every model.

@@ -27,7 +27,7 @@ struct Element {
   Element(std::string_view pattern, std::string_view published) : form(pattern), regex(published) {}
 };
 
-// An element that splits at a regex, which is joined from pieces.
+// Returns an element that splits at a regex, which is joined from pieces.
 template <typename... Pieces>
 Element split(const Pieces&... pieces) {
   const std::string regex = join(pieces...);

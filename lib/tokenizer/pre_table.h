@@ -40,7 +40,7 @@ struct PreRow {
   std::string_view differs;  ///< texts that llama.cpp nevertheless splits differently, if any
 };
 
-/// All rows in matching order.
+/// Returns all rows in matching order.
 const std::vector<PreRow>& pre_table();
 
 /// The inverse: returns the first row of a name, or of the name for the same split; nullptr if the table has none

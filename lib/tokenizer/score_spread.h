@@ -18,7 +18,7 @@ class ScoreSpread {
     ++count_;
   }
 
-  /// The common score of two or more tokens; nullopt if scores differ.
+  /// Returns the common score of two or more tokens; nullopt if scores differ.
   std::optional<float> common() const { return count_ > 1 && are_equal_ ? first_ : std::nullopt; }
 
  private:

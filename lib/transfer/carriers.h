@@ -33,7 +33,7 @@ struct Carrier {
                  std::span<const float> exact, MutableBytes out);
 };
 
-/// The table's row for a form.
+/// Returns the table's row for a form.
 const Carrier& carrier_of(const StoredForm& form);
 
 /// Converts whole rows; planes may be unaligned. `out` must have rows × row_bytes(target.type, columns) bytes. If

@@ -21,7 +21,7 @@ struct RecipePart {
   std::vector<float> factors = {};  ///< multipliers of the values: none, one, or one per expert of the source
 
   u64 units() const { return from.rows(); }
-  /// The multiplier for a source unit.
+  /// Returns the multiplier for a source unit.
   float factor_of(u64 source_unit) const;
 };
 

@@ -22,7 +22,7 @@ struct ValueSums {
   void add(const ValueSums& other);
   /// sqrt(dd / aa): the error of b relative to a. Infinite if only b has nonzero values.
   double rms() const;
-  /// The cosine of the angle between a and b; 1 if both are all zeros, 0 if only one is.
+  /// Returns the cosine of the angle between a and b; 1 if both are all zeros, 0 if only one is.
   double cosine() const;
 };
 

@@ -48,7 +48,7 @@ class ModelVerifier {
   /// manifest. `is_alone`: there was no model, so this is the only report.
   std::optional<VerifyReport> rest_of_manifest(bool is_alone);
 
-  /// Number of times that each model's data is read.
+  /// Returns the number of times that each model's data is read.
   u64 passes() const;
 
  private:

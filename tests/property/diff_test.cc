@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// All valid models in the reference data and in the project.
+// Returns all valid models in the reference data and in the project.
 std::vector<std::string> sound_models() {
   std::vector<std::string> paths = {test::data_dir() + "/demo-model", test::data_dir() + "/bump/tiny.gguf",
                                     test::data_dir() + "/bump/tiny-split-00001-of-00002.gguf",

@@ -10,7 +10,7 @@ namespace {
 
 using test::GgufBuilder;
 
-// A small file that uses every feature.
+// Returns a small file that uses every feature.
 GgufBuilder small_file(bool big_endian = false) {
   GgufBuilder builder;
   builder.big_endian(big_endian);

@@ -13,7 +13,7 @@ using test::SafetensorsBuilder;
 
 constexpr std::size_t data_size = 32;
 
-// A small file that uses every feature, with 32 bytes of data.
+// Returns a small file that uses every feature, with 32 bytes of data.
 std::string small_file() {
   SafetensorsBuilder builder;
   builder.metadata("format", "pt").metadata("k\\u00e9y", "\\\"v\\\"");

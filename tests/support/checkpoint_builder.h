@@ -22,7 +22,7 @@ std::string integer(i32 value);
 std::string global(std::string_view module, std::string_view name);
 /// TUPLE of the values that `items` pushes
 std::string tuple(std::string_view items);
-/// A storage: class, key, number of elements.
+/// Returns a storage: class, key, number of elements.
 std::string storage(std::string_view storage_class, std::string_view key, i32 elements);
 /// A storage in the legacy form; `view` pushes its sixth member.
 std::string legacy_storage(std::string_view storage_class, std::string_view key, i32 elements,
@@ -69,7 +69,7 @@ struct ZipFaults {
 
 std::string zip(const std::vector<ZipPart>& parts, const ZipFaults& faults = {});
 
-/// An archive with data.pkl, version and the given storages (key, bytes).
+/// Returns an archive with data.pkl, version and the given storages (key, bytes).
 std::string checkpoint(std::string_view pickle, const std::vector<std::pair<std::string, std::string>>& storages = {});
 
 }  // namespace modelutils::test

@@ -46,7 +46,7 @@ std::string utf8(u32 point) {
   return text;
 }
 
-// A byte-level BPE tokenizer with all byte symbols, a few merges, and GPT-2's pre-tokenizer.
+// Returns a byte-level BPE tokenizer with all byte symbols, a few merges, and GPT-2's pre-tokenizer.
 std::string byte_level_tokenizer() {
   json::Writer out;
   out.begin_object();

@@ -56,7 +56,7 @@ struct LlamaShape {
   u32 seed = 1;  ///< for the tensors' random bytes
 };
 
-/// The size of `elements` elements of a type, from the tests' own table.
+/// Returns the size of `elements` elements of a type, from the tests' own table.
 u64 ggml_bytes(u32 type, u64 elements);
 /// Random bytes for a tensor; float types get finite values, including subnormals.
 std::string random_tensor(u32 type, u64 elements, u32 seed);

@@ -68,7 +68,7 @@ struct Flag {
   bool repeatable = false;                      ///< set by Command::add() for lists
 
   bool is_positional() const { return names[0] != '-'; }
-  /// The name used in messages: "--output" for "-o,--output".
+  /// Returns the name used in messages: "--output" for "-o,--output".
   std::string_view long_name() const;
 };
 
@@ -178,7 +178,8 @@ bool use_color(const CommonOptions& options);
 bool use_progress(const CommonOptions& options);
 /// True if stdout is a terminal.
 bool stdout_is_terminal();
-/// Width of the terminal on stdout in columns, or `fallback` if it is not a terminal. COLUMNS takes precedence if set.
+/// Returns the width of the terminal on stdout in columns, or `fallback` if it is not a terminal. COLUMNS takes
+/// precedence if set.
 std::size_t terminal_width(std::size_t fallback = 0);
 
 /// Prints "NAME (modelutils) VERSION" and returns the exit status.

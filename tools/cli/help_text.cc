@@ -15,7 +15,7 @@ constexpr std::size_t narrowest = 40;
 constexpr std::size_t widest = 110;
 constexpr std::size_t daily_examples = 5;
 
-// Column of a flag's explanation. On a narrow terminal the explanation has a line of its own.
+// Returns the column of a flag's explanation. On a narrow terminal the explanation has a line of its own.
 std::size_t help_column(std::size_t width) {
   return width < 60 ? 6 : 28;
 }

@@ -9,17 +9,18 @@
 
 namespace modelutils::cli {
 
-/// Text of --help: all flags after the examples, wrapped at `width` columns (40 to 110). `color` makes headings bold.
+/// Returns the text of --help: all flags after the examples, wrapped at `width` columns (40 to 110). `color` makes
+/// headings bold.
 std::string help_text(const Command& command, std::size_t width, bool color);
 
-/// Text of -h, for one screen: the first examples and the flags of Command::daily().
+/// Returns the text of -h, for one screen: the first examples and the flags of Command::daily().
 std::string short_help_text(const Command& command, std::size_t width, bool color);
 
-/// Text of --help=NAME: one group of flags. Returns nullopt if there is no such group.
+/// Returns the text of --help=NAME: one group of flags. Returns nullopt if there is no such group.
 std::optional<std::string> group_help_text(const Command& command, std::string_view name, std::size_t width,
                                            bool color);
 
-/// The group names for --help=: "fit" for "Memory (--fit)", "forms" for "Forms of output".
+/// Returns the group names for --help=: "fit" for "Memory (--fit)", "forms" for "Forms of output".
 std::vector<std::string> group_names(const Command& command);
 
 /// Parts shared with the man page: "TOOL [options] FILE…"; a flag's help with its choices; the group headings in order

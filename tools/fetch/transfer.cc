@@ -68,7 +68,7 @@ bool File::take_header(std::string_view line) {
   return false;
 }
 
-// Number of bytes received in this attempt.
+// Returns the number of bytes received in this attempt.
 u64 File::arrived() const {
   return delivered_ + out_->size();
 }

@@ -34,7 +34,7 @@ class File : private Receiver {
   /// Reads a whole answer of at most `most` bytes, without ranges, for an answer that is not a file.
   std::optional<Failure> read_whole(u64 most, std::string& out);
 
-  /// Size of the file in bytes, once an answer has given it.
+  /// Returns the size of the file in bytes, once an answer has given it.
   std::optional<u64> total() const { return asked_.total; }
   /// See version_of().
   const std::string& version() const { return asked_.version; }

@@ -41,7 +41,7 @@ bool is_ipv6(const std::string& text) {
   return inet_pton(AF_INET6, text.c_str(), &address) == 1;
 }
 
-// Length of the scheme before a colon; 0 if there is none.
+// Returns the length of the scheme before a colon; 0 if there is none.
 std::size_t scheme_length(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos || colon == 0 || !is_letter(text[0])) return 0;

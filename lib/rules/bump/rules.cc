@@ -166,7 +166,7 @@ class BumpRules {
         catalog_of(file_, bump::entries_of(document_, reading), bump::dimensions_of(document_, reading.geometry));
   }
 
-  /// The geometry as far as config.json states it.
+  /// Returns the geometry as far as config.json states it.
   bump::Geometry told_geometry() const {
     if (!config_) return {0, 0};
     return {config_->dimensions.kv_heads, config_->dimensions.intermediate};

@@ -25,7 +25,7 @@ void check_object(const ModelFolder& folder, std::string_view name, FindingLog& 
   }
 }
 
-// Number of embedding rows; every token id must be lower.
+// Returns the number of embedding rows; every token id must be lower.
 std::optional<u64> embedding_rows(const SafetensorsModel& model) {
   const Module* embedding = mlx_rules::embedding_of(model);
   return embedding == nullptr || embedding->shape.empty() ? std::nullopt : std::optional(embedding->shape.front());

@@ -20,7 +20,7 @@ class RoleTextsOnTheWay {
   /// `tokens` is the vocabulary size. If any id is out of range, all texts stay empty.
   RoleTextsOnTheWay(const gguf::Index& index, u64 tokens);
 
-  /// The next id to collect, or nullopt after the last.
+  /// Returns the next id to collect, or nullopt after the last.
   std::optional<u64> next() const { return next_; }
   /// Stores the text of the token next(), and moves on.
   void take(std::string_view text);

@@ -28,7 +28,7 @@ char32_t first_of_decomposed(char32_t point);
 std::vector<char32_t> code_points(std::string_view text);
 /// Appends any number below 0x110000 as UTF-8.
 void append_point(std::string& out, char32_t point);
-/// Length in bytes implied by the first byte of a character; 1 for bytes that cannot begin one.
+/// Returns the length in bytes implied by the first byte of a character; 1 for bytes that cannot begin one.
 std::size_t promised_bytes(char first);
 
 }  // namespace modelutils::tokenizer

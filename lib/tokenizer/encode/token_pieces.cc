@@ -21,7 +21,7 @@ std::string with_spaces(std::string_view text) {
   return out;
 }
 
-// The byte of each character below U+0144 in byte_symbol()'s alphabet; -1 if there is none.
+// Returns the byte of each character below U+0144 in byte_symbol()'s alphabet; -1 if there is none.
 std::array<int, 0x144> bytes_of_symbols() {
   std::array<int, 0x144> bytes{};
   bytes.fill(-1);

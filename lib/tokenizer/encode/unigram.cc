@@ -172,7 +172,7 @@ class UnigramEncoder final : public FragmentEncoder {
     return size;
   }
 
-  // Length in bytes of the character at the start of `text`; 0 if it is invalid.
+  // Returns the length in bytes of the character at the start of `text`; 0 if it is invalid.
   static std::size_t valid_size(std::string_view text) {
     const auto first = static_cast<u8>(text.front());
     const std::size_t size = promised_bytes(text.front());

@@ -10,7 +10,7 @@
 
 namespace modelutils::tokenizer {
 
-/// The signature of a tokenizer.json.
+/// Returns the signature of a tokenizer.json.
 PreSignature pre_signature(json::Element tokenizer_json);
 
 /// Facts that select between rows with the same signature.

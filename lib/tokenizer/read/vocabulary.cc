@@ -12,7 +12,8 @@ namespace modelutils::tokenizer {
 
 namespace {
 
-// The priority of a token type if several tokens have the same text: the order in which llama.cpp searches a prompt.
+// Returns the priority of a token type if several tokens have the same text: the order in which llama.cpp searches a
+// prompt.
 int claim(i32 type) {
   switch (static_cast<TokenType>(type)) {
     case TokenType::control:

@@ -102,7 +102,7 @@ class Bump5Parity {
     return {};
   }
 
-  // The recipe for the entry's type in the file: either our default type or the source's own.
+  // Returns the recipe for the entry's type in the file: either our default type or the source's own.
   static std::optional<std::vector<BumpPart>> recipe_for(const Bump5Entry& wanted, const Entry& entry) {
     std::vector<BumpPart> parts = wanted.parts;
     if (wanted.entry.word() == entry.word()) return parts;

@@ -42,7 +42,7 @@ class IdentitySource {
   /// True if a key of that name exists (in a directory: a member of config.json) and its value is not empty.
   bool states(std::string_view key);
   bool has_chat_template();
-  /// The model's folder; empty if the model is a file.
+  /// Returns the model's folder; empty if the model is a file.
   std::string folder() const;
 
  private:

@@ -94,8 +94,8 @@ class ManifestCheck::Plan {
     }
   }
 
-  /// Number of the tensor that the entry is about. A broken file may contain a name twice; successive entries of that
-  /// name then get successive tensors.
+  /// Returns the number of the tensor that the entry is about. A broken file may contain a name twice; successive
+  /// entries of that name then get successive tensors.
   std::optional<std::size_t> tensor_of(const ManifestEntry& entry, std::size_t file) {
     const auto found = tensors_[file].find(entry.tensor);
     if (found == tensors_[file].end()) return std::nullopt;
@@ -103,7 +103,7 @@ class ManifestCheck::Plan {
     return found->second[std::min(turn++, found->second.size() - 1)];
   }
 
-  /// Number of the job that hashes the entry's subject. `tensor` is used only if the subject is a tensor.
+  /// Returns the number of the job that hashes the entry's subject. `tensor` is used only if the subject is a tensor.
   std::size_t job_of(const ManifestEntry& entry, std::size_t file, std::size_t tensor) {
     const JobKey key{entry.subject, entry.subject == Subject::tensor ? tensor : file, entry.algorithm,
                      entry.is_git_blob};

@@ -35,11 +35,11 @@ struct ManifestEntry {
   std::string_view unsplit = {};
 
   std::string hex() const;  ///< the digest, in lower case
-  /// The text that names the file: `unsplit` if it is set, otherwise `file`.
+  /// Returns the text that names the file: `unsplit` if it is set, otherwise `file`.
   std::string_view name() const { return unsplit.empty() ? file : unsplit; }
 };
 
-/// Length of the algorithm's digest in bytes.
+/// Returns the length of the algorithm's digest in bytes.
 std::size_t digest_bytes(HashAlgorithm algorithm);
 
 /// Entries in insertion order. A SHA-256 line takes 38 bytes plus its name.

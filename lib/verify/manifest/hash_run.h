@@ -25,7 +25,7 @@ struct HashJob {
   std::string prefix = {};  ///< hashed before the ranges
 };
 
-/// The prefix that Git hashes before the content of a file of that size.
+/// Returns the prefix that Git hashes before the content of a file of that size.
 std::string git_blob_prefix(u64 size);
 
 /// Returns the hexadecimal digest of every job, in the order given, or the read error. Jobs run on `threads` threads,

@@ -56,7 +56,7 @@ class ManifestCheck {
 
   const Manifest& manifest() const { return *manifest_; }
   bool is_of_single_model() const { return single_model_; }
-  /// Number of files in the published list found so far.
+  /// Returns the number of files in the published list found so far.
   std::size_t compared_files() const { return used_names_.size(); }
 
   /// Hashes the tensors and files of this model that the manifest lists. Codes: "manifest-differs", "manifest-missing",

@@ -23,7 +23,7 @@ tl::unexpected<Error> syntax_error(u64 line, std::string_view message) {
   return input_error("manifest-syntax", std::string(message), where);
 }
 
-// A text member written by verify --hash: a string, or {"base64": …} for text that is not UTF-8.
+// Returns a text member written by verify --hash: a string, or {"base64": …} for text that is not UTF-8.
 std::optional<std::string> text_member(json::Element object, std::string_view key) {
   if (const auto text = json::string_member(object, key)) return std::string(*text);
   const auto wrapped = json::member(object, key);
