@@ -94,8 +94,8 @@ std::optional<std::vector<Entry>> lay_out(const Header& header, const Features& 
 /// Returns the dtype table for these entries: the renumbered codes, including one for pos_emb, which is not written.
 /// Vocabulary and QK norms have no code.
 std::vector<u8> table_of(std::span<const Entry> entries);
-/// The inverse: returns the dtype of each slot. Returns nullopt if a code is unknown, a vector's code is not 0, or the
-/// count is wrong.
+/// Returns the dtype of each slot from the codes. Returns nullopt if a code is unknown, a vector's code is not 0, or
+/// the count is wrong.
 std::optional<std::vector<bump::Dtype>> dtypes_of(std::span<const u8> codes, u64 layers, const Features& features);
 
 }  // namespace modelutils::bump5

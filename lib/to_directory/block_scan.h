@@ -9,7 +9,7 @@
 
 namespace modelutils {
 
-/// Updates whether the values are finite and which types hold them.
+/// Adds to `facts` whether the values are finite and which types hold them exactly.
 void scan_values(std::span<const float> values, BlockFacts& facts);
 
 /// Scans whole rows of `columns` elements, of a type that has an exact form.
