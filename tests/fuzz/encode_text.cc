@@ -1,4 +1,5 @@
 // A vocabulary and a text from the same bytes -> tokens and their text. Must not fail, whatever the keys are.
+#include <algorithm>
 #include <string>
 
 #include "tokenizer/encode/encoder.h"

@@ -1,5 +1,7 @@
 // Any bytes -> tokenizer.json and, after NUL bytes, tokenizer_config.json, config.json, added_tokens.json and a
 // README.md.
+#include <algorithm>
+
 #include "hf/model_card.h"
 #include "hf_tokenizer_check.h"
 

@@ -1,5 +1,6 @@
 // Any bytes -> response headers (after two bytes that select the request), and the decisions about them. An accepted
 // response must contain requested bytes, and no wait may exceed its limit.
+#include <algorithm>
 #include <cstdlib>
 #include <string_view>
 

@@ -1,6 +1,8 @@
 // Properties of verify for every truncation and corruption of a GGUF file.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gguf/parse.h"
 #include "model/catalog.h"
 #include "rules/gguf/rules.h"

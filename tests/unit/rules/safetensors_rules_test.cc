@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "json/reader.h"
 #include "model/catalog.h"
 #include "safetensors/parse.h"

@@ -2,6 +2,7 @@
 // has doubled repeatedly. Does not measure time.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <set>
 #include <span>
 #include <vector>

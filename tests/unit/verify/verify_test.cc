@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "report/verify_report.h"
 #include "rules/formats.h"
 #include "support/gguf_builder.h"
