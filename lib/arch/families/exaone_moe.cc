@@ -79,7 +79,7 @@ const Family exaone_moe = {
     .head = OutputHead::always,
     .hf_rope_theta = 1e6,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.sliding_window",
-    .loads_without = "@exp_probs_b.bias|attention.value_length",
+    .loads_without = "@exp_probs_b.bias",
     .keys = {sizes, said_rope_keys, expert_keys, own, weights, expert_groups},
     .layer_tensors = {attention, qk_norms, attention_output, leading_feed_forward, experts_behind_dense,
                       expert_choice_bias, shared_experts},

@@ -308,11 +308,8 @@ class LoaderRules {
     check_blocks(family, left, known);
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known)) continue;
-      // Prediction blocks follow the layers. Accept their tensors if we do not know which ones the family has. Loaders
-      // that know no such blocks refuse them.
-      const bool is_unknown = blocks_ == 0 || (family.prediction.tensors.empty() &&
-                                               family.cache.prediction != arch::PredictionBlocks::unknown);
-      if (is_unknown && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
+      // Tensors behind the layers may belong to prediction blocks that the file does not count.
+      if (blocks_ == 0 && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));

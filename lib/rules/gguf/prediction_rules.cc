@@ -25,9 +25,10 @@ std::optional<u64> blocks_of(const gguf::SplitSet& set) {
 }
 
 // True if llama.cpp loads a file without its prediction blocks: it either treats them as optional or does not know
-// them.
+// them. It counts layers that share keys from the last block, so without that block one layer too many needs keys.
 bool loads_without_prediction(const arch::Family& family) {
-  return family.cache.may_lack_prediction || family.cache.prediction == arch::PredictionBlocks::unknown;
+  return family.cache.may_lack_prediction ||
+         (family.cache.prediction == arch::PredictionBlocks::unknown && !family.cache.shares_last_layers);
 }
 
 }  // namespace
