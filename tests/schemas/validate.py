@@ -1,8 +1,9 @@
 """Checks that outputs follow the published schemas, and that the schemas refuse wrong outputs.
 
-usage: validate.py SCHEMAS_DIR OUTPUTS_DIR       SCHEMAS_DIR has NAME.schema.json, OUTPUTS_DIR NAME.jsonl (see outputs)
-       validate.py SCHEMAS_DIR OUTPUTS_DIR --mutants DIR    also writes the mutants to DIR/NAME.jsonl, for another
-                                                            validator
+usage: validate.py SCHEMAS_DIR OUTPUTS_DIR MUTANTS_DIR [--all-members]
+    SCHEMAS_DIR has NAME.schema.json, OUTPUTS_DIR NAME.jsonl (see outputs). Writes the mutants to MUTANTS_DIR/NAME.jsonl,
+    for another validator. With --all-members, every described member must be in an output, which takes the outputs for
+    the reference data.
 
 A mutant is an output with one change: a member has another type, a required member is missing, a member has a value
 that is not listed, or `schema` names another schema. Every mutant must be refused, because a schema that accepts
@@ -159,7 +160,7 @@ def sample(lines):
     return lines[:: max(1, len(lines) // 4)][:4] + lines[-1:]
 
 
-def check(name, root, outputs, mutants_file):
+def check(name, root, outputs, mutants_file, all_members):
     jsonschema.Draft202012Validator.check_schema(root)
     if root["$id"] != f"urn:modelutils:schema:{name}" or not root.get("title"):
         return [f"{name}: $id or title is wrong"]
@@ -188,13 +189,12 @@ def check(name, root, outputs, mutants_file):
             if not nodes and path[-1] != "base64":
                 undescribed.add("/".join(map(str, abstract[:-1] + path[-1:])))
     failures += [f"{name}: does not describe {path}" for path in sorted(undescribed)]
-    unseen = described(schema) - names - UNSEEN.get(name, set())
+    unseen = described(schema) - names - UNSEEN.get(name, set()) if all_members else set()
     failures += [f"{name}: no output has '{member}'" for member in sorted(unseen)]
     refused = 0
     for line in sample(lines):
         for mutant, where in mutants(schema, json.loads(line), kinds):
-            if mutants_file:
-                mutants_file.write(json.dumps({"where": where, "mutant": mutant}) + "\n")
+            mutants_file.write(json.dumps({"where": where, "mutant": mutant}) + "\n")
             if validator.is_valid(mutant):
                 failures.append(f"{name}: accepts a mutant: {where}")
             else:
@@ -204,14 +204,14 @@ def check(name, root, outputs, mutants_file):
 
 
 def main():
-    schemas, outputs = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    mutants_dir = pathlib.Path(sys.argv[4]) if sys.argv[3:4] == ["--mutants"] else None
+    schemas, outputs, mutants_dir = map(pathlib.Path, sys.argv[1:4])
+    all_members = sys.argv[4:] == ["--all-members"]
     failures = []
     names = sorted(path.name.removesuffix(".schema.json") for path in schemas.glob("*.schema.json"))
     for name in names:
         schema = json.loads((schemas / f"{name}.schema.json").read_text(encoding="utf-8"))
-        mutants_file = (mutants_dir / f"{name}.jsonl").open("w", encoding="utf-8") if mutants_dir else None
-        failures += check(name, schema, outputs / f"{name}.jsonl", mutants_file)
+        with (mutants_dir / f"{name}.jsonl").open("w", encoding="utf-8") as mutants_file:
+            failures += check(name, schema, outputs / f"{name}.jsonl", mutants_file, all_members)
     for other in sorted({path.stem for path in outputs.glob("*.jsonl")} - set(names)):
         failures.append(f"{other}: there is no schema")
     if not names:
