@@ -4,7 +4,7 @@ usage: required.py BIN_DIR LOADER MODEL.gguf...   (LOADER: the command that scri
 Prints a line for each difference: verify accepts a file that llama.cpp refuses or that crashes it, or reports an error
 for a file that runs. An error for a file that loads, but computes something else than the original model, is not a
 difference."""
-import collections, json, re, subprocess, sys, tempfile
+import collections, json, os, re, subprocess, sys, tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "support"))
@@ -19,7 +19,9 @@ def answers(loader, paths):
     it."""
     result, rest = {}, [str(path) for path in paths]
     while rest:
-        run = subprocess.run([*loader, *rest], capture_output=True, text=True, timeout=900)
+        # Without this, llama.cpp starts a debugger for every file that aborts it.
+        environment = {**os.environ, "GGML_NO_BACKTRACE": "1"}
+        run = subprocess.run([*loader, *rest], capture_output=True, text=True, timeout=900, env=environment)
         for line in run.stdout.splitlines():
             word, path, *values = line.split(" ")
             if word in ("refused", "loads", "runs", "fails"):
