@@ -131,7 +131,7 @@ def check_refusal(case, layer, work):
     model = work + "/m.gguf"
     tool("mlx2gguf", "-q", "--force", case + "/model", "-o", model)
     done = tool("gguf-edit", "-q", "--drop-layers", str(layer), model, "-o", work + "/cut.gguf", check=False)
-    if done.returncode == 0 or f"layer {layer + 2} layer {layer + 3} would be" not in done.stderr or os.path.exists(work + "/cut.gguf"):
+    if done.returncode == 0 or f"as layer {layer + 2}, the old layer {layer + 3} would be" not in done.stderr or os.path.exists(work + "/cut.gguf"):
         raise RuntimeError(f"--drop-layers {layer} should be refused: {done.stderr.strip()}")
     return f"layer {layer} is kept without --force: what follows would be of another kind"
 
