@@ -186,13 +186,6 @@ void append_json_escaped(std::string& out, std::string_view text) {
   }
 }
 
-std::string json_escape(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  append_json_escaped(out, text);
-  return out;
-}
-
 std::string base64(std::string_view bytes) {
   static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;

@@ -30,11 +30,8 @@ void append_escaped(std::string& out, std::string_view text);
 /// Like escape(), but cuts the result to at most `columns` terminal columns and appends "…" if it was cut.
 std::string escape(std::string_view text, std::size_t columns);
 
-/// Returns `text` as the inside of a JSON string, without quotes. Unsafe characters become \uXXXX (surrogate pairs
+/// Appends `text` as the inside of a JSON string, without quotes. Unsafe characters become \uXXXX (surrogate pairs
 /// above the BMP). `text` must be UTF-8; invalid bytes become U+FFFD.
-std::string json_escape(std::string_view text);
-
-/// Like json_escape(), but appends to `out`.
 void append_json_escaped(std::string& out, std::string_view text);
 
 /// Appends one character in JSON's escaped form: the two-character form if there is one (\n for a line feed), otherwise

@@ -42,10 +42,6 @@ std::optional<Numbering> numbering_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::span<const DtypeInfo> all_dtypes() {
-  return dtypes;
-}
-
 const DtypeInfo& dtype_info(Dtype dtype) {
   return dtypes[static_cast<std::size_t>(dtype)];
 }

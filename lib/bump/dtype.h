@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "base/types.h"
@@ -26,7 +25,6 @@ struct DtypeInfo {
   std::optional<u8> renumbered_code;
 };
 
-std::span<const DtypeInfo> all_dtypes();
 const DtypeInfo& dtype_info(Dtype dtype);
 inline std::string_view dtype_name(Dtype dtype) {
   return dtype_info(dtype).name;

@@ -60,9 +60,7 @@ Result<Plan> make_plan(const mu_model* model, const uint64_t* weights, uint64_t 
     if (!rows) return bad_argument("the total number of rows does not fit in 64 bits");
     plan.rows = *rows;
   }
-  mlx::PackOptions options;
-  options.bf16_to_f16 = (flags & MU_PACK_BF16_TO_F16) != 0;
-  MU_ASSIGN(plan.layout, mlx::fused_layout(std::span<const mlx::MatrixSizes>(plan.sizes), options));
+  MU_ASSIGN(plan.layout, mlx::fused_layout(plan.sizes, (flags & MU_PACK_BF16_TO_F16) != 0));
   plan.narrows = plan.layout.scale_type != plan.sizes.front().scale_type;
   return plan;
 }

@@ -124,9 +124,6 @@ OutKey make_key_u16(std::string key, u16 value) {
 OutKey make_key_i32(std::string key, i32 value) {
   return scalar(std::move(key), ValueType::i32, value);
 }
-OutKey make_key_u64(std::string key, u64 value) {
-  return scalar(std::move(key), ValueType::u64, value);
-}
 OutKey make_key_f32(std::string key, float value) {
   return scalar(std::move(key), ValueType::f32, value);
 }

@@ -20,7 +20,6 @@ struct OutKey {
 OutKey make_key(std::string key, u32 value);  ///< UINT32
 OutKey make_key_u16(std::string key, u16 value);
 OutKey make_key_i32(std::string key, i32 value);
-OutKey make_key_u64(std::string key, u64 value);
 OutKey make_key_f32(std::string key, float value);
 OutKey make_key_bool(std::string key, bool value);
 OutKey make_key_string(std::string key, std::string_view value);

@@ -118,29 +118,20 @@ bool is_no_token(json::Element element) {
   return as<i64>(element) == -1;
 }
 
-std::optional<u64> token_id(Config& config, std::string_view name) {
+void check_token_id(Config& config, std::string_view name) {
   const std::optional<json::Element> found = config.field(name);
-  return found && is_no_token(*found) ? std::nullopt : count(config, name);
+  if (!found || !is_no_token(*found)) check_type(config, name, FieldType::count);
 }
 
-std::vector<u64> token_ids(Config& config, std::string_view name) {
-  std::vector<u64> list;
+// A number or a list of numbers.
+void check_token_ids(Config& config, std::string_view name) {
   const std::optional<json::Element> found = config.field(name);
-  if (!found || is_no_token(*found)) return list;
-  if (const auto single = as<u64>(*found)) return {*single};
+  if (!found || is_no_token(*found) || as<u64>(*found)) return;
   json::Array array;
-  if (!found->get(array)) {
-    remark_type(config, name, "a token id or a list of token ids");
-    return list;
-  }
+  if (!found->get(array)) return remark_type(config, name, "a token id or a list of token ids");
   for (const json::Element element : array) {
-    if (const auto id = as<u64>(element)) {
-      list.push_back(*id);
-    } else {
-      remark_type(config, name, "a token id or a list of token ids");
-    }
+    if (!as<u64>(element)) remark_type(config, name, "a token id or a list of token ids");
   }
-  return list;
 }
 
 std::vector<double> numbers(json::Element object, std::string_view key) {
@@ -262,9 +253,9 @@ void read_rest(Config& config) {
   config.layer_types = strings(config, "layer_types");
   config.hidden_act = text(config, fields::activation);
   check_type(config, fields::dtype, FieldType::text);
-  config.eos_token_ids = token_ids(config, "eos_token_id");
-  config.bos_token_id = token_id(config, "bos_token_id");
-  config.pad_token_id = token_id(config, "pad_token_id");
+  check_token_ids(config, "eos_token_id");
+  check_token_id(config, "bos_token_id");
+  check_token_id(config, "pad_token_id");
   config.architectures = strings(config, "architectures");
   if (!config.architectures.empty()) config.architecture = config.architectures.front();
   config.model_type = text(config, "model_type");

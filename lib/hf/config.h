@@ -58,9 +58,6 @@ struct Config {
   std::string hidden_act;  ///< fields::activation
   Rope rope;
 
-  std::vector<u64> eos_token_ids;  ///< eos_token_id: a number or a list
-  std::optional<u64> bos_token_id, pad_token_id;
-
   std::optional<json::Element> quantization;         ///< unparsed, of any type
   std::optional<json::Element> quantization_config;  ///< unparsed
   std::string quant_method;                          ///< quantization_config.quant_method, or empty

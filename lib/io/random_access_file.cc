@@ -100,13 +100,6 @@ Result<std::shared_ptr<RandomAccessFile>> RandomAccessFile::adopt(const std::str
   return std::make_shared<LocalFile>(path, file.descriptor, static_cast<u64>(file.status.st_size));
 }
 
-bool RandomAccessFile::is_same_file(const std::string& path) const {
-  struct stat mine {};
-  struct stat other {};
-  return ::fstat(descriptor(), &mine) == 0 && ::stat(path.c_str(), &other) == 0 && mine.st_dev == other.st_dev &&
-         mine.st_ino == other.st_ino;
-}
-
 Result<std::size_t> MemoryFile::read_some(u64 offset, MutableBytes out) const {
   if (offset >= bytes_.size()) return std::size_t{0};
   const std::size_t size = std::min<std::size_t>(out.size(), bytes_.size() - static_cast<std::size_t>(offset));

@@ -29,8 +29,6 @@ class RandomAccessFile : public ByteSource {
   u64 file_size() const { return size_; }
   /// Descriptor of a file on a disk, for copies by the kernel, shared blocks, mappings and leases; -1 at an address.
   virtual int descriptor() const { return -1; }
-  /// True if `path` is this file (device and inode); false at an address.
-  bool is_same_file(const std::string& path) const;
 
  protected:
   RandomAccessFile(std::string path, u64 size) : path_(std::move(path)), size_(size) {}

@@ -10,17 +10,6 @@
 
 namespace modelutils::mlx {
 
-namespace {
-
-// The parts of a module that have the type and shape of scales.
-constexpr Bytes StoredMatrix::*scale_parts[] = {&StoredMatrix::scales, &StoredMatrix::biases};
-
-bool converts(TensorType scale_type, const PackOptions& options) {
-  return options.bf16_to_f16 && scale_type == TensorType::BF16;
-}
-
-}  // namespace
-
 u64 bf16_to_f16_in_place(MutableBytes values) {
   u64 inexact = 0;
   for (std::size_t i = 0; i + 2 <= values.size(); i += 2) {
@@ -31,11 +20,6 @@ u64 bf16_to_f16_in_place(MutableBytes values) {
     if (back != value && !(back != back && value != value)) ++inexact;
   }
   return inexact;
-}
-
-MatrixSizes sizes_of(const StoredMatrix& matrix) {
-  return {matrix.params,        matrix.rows,          matrix.columns,      matrix.scale_type,
-          matrix.weight.size(), matrix.scales.size(), matrix.biases.size()};
 }
 
 Status check_matrix(const MatrixSizes& matrix) {
@@ -62,11 +46,11 @@ Status check_matrix(const MatrixSizes& matrix) {
   return {};
 }
 
-Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, const PackOptions& options) {
+Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, bool bf16_to_f16) {
   if (modules.empty()) return input_error("mlx-pack-empty", "there are no modules to pack");
   const MatrixSizes& first = modules.front();
   PackedLayout layout;
-  layout.scale_type = converts(first.scale_type, options) ? TensorType::F16 : first.scale_type;
+  layout.scale_type = bf16_to_f16 && first.scale_type == TensorType::BF16 ? TensorType::F16 : first.scale_type;
   u64 total = 0;
   for (std::size_t i = 0; i < modules.size(); ++i) {
     const MatrixSizes& module = modules[i];
@@ -92,39 +76,6 @@ Result<PackedLayout> fused_layout(std::span<const MatrixSizes> modules, const Pa
     total = *sum;
   }
   return layout;
-}
-
-Result<PackedLayout> fused_layout(std::span<const StoredMatrix> modules, const PackOptions& options) {
-  std::vector<MatrixSizes> sizes;
-  sizes.reserve(modules.size());
-  for (const StoredMatrix& module : modules) sizes.push_back(sizes_of(module));
-  return fused_layout(std::span<const MatrixSizes>(sizes), options);
-}
-
-Result<u64> fuse_into(std::span<const StoredMatrix> modules, const PackOptions& options, MutableBytes out) {
-  MU_ASSIGN(const PackedLayout layout, fused_layout(modules, options));
-  if (out.size() != layout.total_bytes()) {
-    return input_error("mlx-pack-size",
-                       fmt::format("the buffer has {} bytes, but {} are needed", out.size(), layout.total_bytes()));
-  }
-  std::byte* to = out.data();
-  const auto append = [&](Bytes bytes) {
-    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
-    to += bytes.size();
-  };
-  for (const StoredMatrix& module : modules) append(module.weight);
-  for (const auto part : scale_parts) {
-    for (const StoredMatrix& module : modules) append(module.*part);
-  }
-  return converts(modules.front().scale_type, options) ? bf16_to_f16_in_place(out.subspan(layout.scales_offset())) : 0;
-}
-
-Result<PackedMatrix> fuse(std::span<const StoredMatrix> modules, const PackOptions& options) {
-  PackedMatrix packed;
-  MU_ASSIGN(packed.layout, fused_layout(modules, options));
-  packed.bytes.resize(packed.layout.total_bytes());
-  MU_ASSIGN(packed.inexact, fuse_into(modules, options, packed.bytes));
-  return packed;
 }
 
 }  // namespace modelutils::mlx

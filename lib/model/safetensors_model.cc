@@ -120,10 +120,4 @@ std::vector<u64> parameters_of_tensors(const SafetensorsModel& model) {
   return parameters;
 }
 
-u64 parameter_count(const SafetensorsModel& model) {
-  u64 total = 0;
-  for (const u64 parameters : parameters_of_tensors(model)) total = checked_add(total, parameters).value_or(total);
-  return total;
-}
-
 }  // namespace modelutils

@@ -73,9 +73,6 @@ bool says_mlx(const SafetensorsModel& model);
 /// shapes that overflow.
 std::vector<u64> parameters_of_tensors(const SafetensorsModel& model);
 
-/// Returns the sum of parameters_of_tensors().
-u64 parameter_count(const SafetensorsModel& model);
-
 /// For each tensor of `set.tensors`, returns true if it is a part of a quantised module other than the weight (scales,
 /// biases …).
 std::vector<bool> quantization_parts(const SafetensorsModel& model);

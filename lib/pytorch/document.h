@@ -48,7 +48,6 @@ struct Document {
   std::vector<ZipRecord> records;
   std::vector<Storage> storages;
   std::vector<Tensor> tensors;  ///< in pickle order, with unique names; only tensors whose data is complete
-  u64 unnamed = 0;  ///< tensors and storages not reachable by keys alone; a finding ("pt-unnamed") names some of them
   /// "state_dict", "model" or "module" if the weights are below that key; empty if they are at the root.
   std::string wrapper;
   bool complete = false;  ///< the pickle was read to its end

@@ -176,12 +176,11 @@ void Resolver::check_expansion() {
 
 void add_tensors(const PickleMachine& machine, const LocateStorage& locate, Document& document) {
   Resolver resolver(machine, locate, document);
-  NamedTensors named = named_tensors(machine, document.file_size, document.findings);
-  for (NamedTensor& each : named.tensors) resolver.add(std::move(each));
-  resolver.check_others(named.tensors);  // needs only their indices; add() has moved the rest
+  std::vector<NamedTensor> named = named_tensors(machine, document.file_size, document.findings);
+  for (NamedTensor& each : named) resolver.add(std::move(each));
+  resolver.check_others(named);  // needs only their indices; add() has moved the rest
   resolver.check_expansion();
   document.wrapper = wrapper_key(machine);
-  document.unnamed = named.unnamed;
 }
 
 }  // namespace modelutils::pytorch

@@ -175,7 +175,7 @@ class Unnamed {
     }
   }
 
-  u64 run(FindingLog& findings) {
+  void run(FindingLog& findings) {
     add(machine_.root(), Place::named);
     while (!stack_.empty()) {
       const Step step = stack_.back();
@@ -192,7 +192,6 @@ class Unnamed {
                        fmt::format("{} {} to no tensor and {} no name", counted(storages_, "storage"),
                                    verb(storages_, "belongs", "belong"), verb(storages_, "has", "have")));
     }
-    return tensors_ + storages_;
   }
 
  private:
@@ -256,11 +255,11 @@ class Unnamed {
 
 }  // namespace
 
-NamedTensors named_tensors(const PickleMachine& machine, u64 file_size, FindingLog& findings) {
+std::vector<NamedTensor> named_tensors(const PickleMachine& machine, u64 file_size, FindingLog& findings) {
   Walk walk(machine, file_size, findings);
   walk.run();
-  const u64 unnamed = walk.exhausted() ? 0 : Unnamed(machine, walk.is_named()).run(findings);
-  return {walk.take_tensors(), unnamed};
+  if (!walk.exhausted()) Unnamed(machine, walk.is_named()).run(findings);
+  return walk.take_tensors();
 }
 
 std::string wrapper_key(const PickleMachine& machine) {

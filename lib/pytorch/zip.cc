@@ -351,11 +351,6 @@ std::string folded_name(std::string_view name) {
   return lower;
 }
 
-const ZipRecord* ZipArchive::find(std::string_view name) const {
-  const auto found = std::ranges::find(records, name, &ZipRecord::name);
-  return found == records.end() ? nullptr : &*found;
-}
-
 Result<ZipArchive> read_zip(const ByteSource& source) {
   return ZipReader(source, source.size().value_or(0)).read();
 }

@@ -25,9 +25,6 @@ struct ZipArchive {
   std::vector<ZipRecord> records;  ///< in central directory order; only those whose data is in the file
   bool complete = false;           ///< the central directory was found and read to its end
   FindingLog findings;             ///< "pt-zip-…"
-
-  /// Returns the record of that name, or nullptr.
-  const ZipRecord* find(std::string_view name) const;
 };
 
 /// Returns the name for look-ups, which in torch ignore the case of ASCII letters.

@@ -1,7 +1,5 @@
 #include "safetensors/document.h"
 
-#include <algorithm>
-
 #include "base/checked_math.h"
 
 namespace modelutils::safetensors {
@@ -27,13 +25,6 @@ std::optional<u64> Document::data_bytes() const {
 bool Document::holds(const Tensor& tensor) const {
   const std::optional<u64> data = data_bytes();
   return tensor.begin <= tensor.end && (!data || tensor.end <= *data);
-}
-
-std::optional<std::string_view> Document::metadata_value(std::string_view key) const {
-  const auto found =
-      std::find_if(metadata.rbegin(), metadata.rend(), [&](const auto& entry) { return entry.key == key; });
-  if (found == metadata.rend()) return std::nullopt;
-  return found->value;
 }
 
 const Tensor* Document::find(std::string_view tensor) const {

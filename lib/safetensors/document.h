@@ -70,8 +70,6 @@ struct Document {
   std::optional<u64> data_bytes() const;
   /// True if begin <= end and the range lies inside the file, as far as its size is known.
   bool holds(const Tensor& tensor) const;
-  /// Returns the value of a metadata key (the last of several, as in the reference), or nullopt.
-  std::optional<std::string_view> metadata_value(std::string_view key) const;
   /// Returns the first tensor of that name, or nullptr. One hash look-up; linear if `names` is empty.
   const Tensor* find(std::string_view tensor) const;
 

@@ -6,8 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "base/wide_instructions.h"
-
 namespace modelutils {
 
 namespace {
@@ -262,12 +260,9 @@ ValueSums sums_of(std::span<const float> a, std::span<const float> b, double kno
   return sums_of<Wanted::all>(a, b, known, wide(instructions));
 }
 
-ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
-  return sums_of<Wanted::error>(a, b, known, wide(instructions));
-}
-
-void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error) {
-  ValueSums sums = sums_of<Wanted::error>(exact, carried, error.max_abs, widest_instructions());
+void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error,
+             WideInstructions instructions) {
+  ValueSums sums = sums_of<Wanted::error>(exact, carried, error.max_abs, instructions);
   if (sums.unordered > 0) sums.dd = sums.max_abs = std::numeric_limits<double>::infinity();
   error.add(sums);
 }

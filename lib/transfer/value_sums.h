@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "base/instructions.h"
+#include "base/wide_instructions.h"
 #include "base/types.h"
 
 namespace modelutils {
@@ -34,13 +34,11 @@ struct ValueSums {
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
                   Instructions instructions = best_instructions());
 
-/// Computes only aa, dd, max_abs and unordered, which is faster. The other sums are unspecified.
-ValueSums error_sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
-                        Instructions instructions = best_instructions());
-
 /// Accumulates the error of `carried` against `exact` in aa, dd and max_abs: infinite if only one side is NaN or
-/// infinite. NaN on both sides is no difference. The other sums are unspecified.
-void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error);
+/// infinite. NaN on both sides is no difference. The other sums are unspecified. Faster than sums_of(). dd and aa do not
+/// depend on `instructions`.
+void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error,
+             WideInstructions instructions = widest_instructions());
 
 /// Returns the first index where the arrays differ, or nullopt.
 std::optional<std::size_t> first_difference(std::span<const float> a, std::span<const float> b);

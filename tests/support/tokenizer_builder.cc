@@ -12,7 +12,9 @@
 namespace modelutils::test {
 
 std::string quoted(std::string_view text) {
-  return "\"" + json_escape(text) + "\"";
+  std::string out = "\"";
+  append_json_escaped(out, text);
+  return out + "\"";
 }
 
 std::string split_json(std::string_view regex, std::string_view behaviour, bool invert) {

@@ -9,6 +9,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
+std::string json_escaped(std::string_view text) {
+  std::string out;
+  append_json_escaped(out, text);
+  return out;
+}
+
 TEST(Escape, ForATerminal) {
   EXPECT_EQ(escape("plain \"text\""), "plain \"text\"");
   EXPECT_EQ(escape("Grüße 你好 🙂"), "Grüße 你好 🙂");
@@ -31,7 +37,7 @@ TEST(Escape, NeverLeavesAnythingUnsafe) {
     std::string text;
     append_utf8(text, c);
     EXPECT_EQ(needs_escape(text), is_unsafe(c)) << static_cast<u32>(c);
-    for (const std::string& safe : {escape(text), json_escape(text), csv_field(text), escape(text, 5)}) {
+    for (const std::string& safe : {escape(text), json_escaped(text), csv_field(text), escape(text, 5)}) {
       EXPECT_FALSE(needs_escape(safe)) << static_cast<u32>(c);
     }
   }
@@ -39,7 +45,7 @@ TEST(Escape, NeverLeavesAnythingUnsafe) {
     const std::string text(1, static_cast<char>(byte));
     EXPECT_TRUE(needs_escape(text));
     EXPECT_FALSE(needs_escape(escape(text)));
-    EXPECT_FALSE(needs_escape(json_escape(text)));
+    EXPECT_FALSE(needs_escape(json_escaped(text)));
   }
 }
 
@@ -68,7 +74,7 @@ TEST(Escape, InvisibleCharacters) {
     EXPECT_FALSE(is_invisible(c)) << static_cast<u32>(c);
   }
   EXPECT_EQ(escape("a\u034f\u115f\u3164"), "a\\u{34f}\\u{115f}\\u{3164}");
-  EXPECT_EQ(json_escape("\u1160\uffa0\U000e0100"), "\\u1160\\uffa0\\udb40\\udd00");
+  EXPECT_EQ(json_escaped("\u1160\uffa0\U000e0100"), "\\u1160\\uffa0\\udb40\\udd00");
 }
 
 TEST(Escape, ToAWidth) {
@@ -85,11 +91,11 @@ TEST(Escape, ToAWidth) {
 }
 
 TEST(Escape, Json) {
-  EXPECT_EQ(json_escape("a\"b\\c\n\r\t\b\f"), "a\\\"b\\\\c\\n\\r\\t\\b\\f");
-  EXPECT_EQ(json_escape("\x01\x7f\xc2\x85"), "\\u0001\\u007f\\u0085");
-  EXPECT_EQ(json_escape("é你🙂/"), "é你🙂/");
-  EXPECT_EQ(json_escape("\xf3\xa0\x80\x81"), "\\udb40\\udc01");
-  EXPECT_EQ(json_escape("x\xff"), "x\\ufffd");
+  EXPECT_EQ(json_escaped("a\"b\\c\n\r\t\b\f"), "a\\\"b\\\\c\\n\\r\\t\\b\\f");
+  EXPECT_EQ(json_escaped("\x01\x7f\xc2\x85"), "\\u0001\\u007f\\u0085");
+  EXPECT_EQ(json_escaped("é你🙂/"), "é你🙂/");
+  EXPECT_EQ(json_escaped("\xf3\xa0\x80\x81"), "\\udb40\\udc01");
+  EXPECT_EQ(json_escaped("x\xff"), "x\\ufffd");
   std::string out = "[";
   append_json_escaped(out, "\n");
   EXPECT_EQ(out, "[\\n");

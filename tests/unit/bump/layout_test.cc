@@ -28,8 +28,9 @@ TEST(BumpDtype, CodesOfBothNumberings) {
 TEST(BumpDtype, EveryCodeNamesOneDtype) {
   for (Numbering numbering : all_numberings) {
     std::set<u8> codes;
-    for (const DtypeInfo& row : all_dtypes()) {
-      EXPECT_EQ(dtype_info(row.dtype).name, row.name);  // rows are in the order of the enumerators
+    for (u8 i = 0; i <= static_cast<u8>(Dtype::q5_k); ++i) {
+      const DtypeInfo& row = dtype_info(static_cast<Dtype>(i));
+      EXPECT_EQ(row.dtype, static_cast<Dtype>(i));  // rows are in the order of the enumerators
       const auto code = code_of(row.dtype, numbering);
       if (!code) continue;
       EXPECT_TRUE(codes.insert(*code).second);

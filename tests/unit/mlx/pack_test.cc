@@ -2,67 +2,49 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <span>
+#include <vector>
 
 #include "tensor/half.h"
 
 namespace modelutils::mlx {
 namespace {
 
-// A matrix of 4-bit affine codes whose bytes are distinguishable.
-struct Sample {
-  std::vector<std::byte> weight, scales, biases;
-  StoredMatrix matrix;
+MatrixSizes matrix(u64 rows, u64 columns, TensorType scales = TensorType::F16, Params params = {Mode::affine, 4, 32}) {
+  const u64 groups = rows * columns / params.group_size;
+  const u64 scale_bytes = groups * type_info(scales).block_bytes;
+  return {params,      rows,       columns, scales, groups * params.group_bytes(),
+          scale_bytes, params.mode == Mode::affine ? scale_bytes : 0};
+}
 
-  Sample(u64 rows, u64 columns, int seed, TensorType type = TensorType::F16, Params params = {Mode::affine, 4, 32}) {
-    const u64 groups = rows * columns / params.group_size;
-    const u64 width = type_info(type).block_bytes;
-    const auto fill = [&](std::vector<std::byte>& bytes, u64 size, int from) {
-      for (u64 i = 0; i < size; ++i) bytes.push_back(static_cast<std::byte>(from + static_cast<int>(i)));
-    };
-    fill(weight, groups * params.group_bytes(), seed);
-    fill(scales, groups * width, seed + 100);
-    if (params.mode == Mode::affine) fill(biases, groups * width, seed + 200);
-    matrix = {params, rows, columns, weight, type, scales, biases};
-  }
-};
-
-std::vector<std::byte> joined(std::initializer_list<const std::vector<std::byte>*> parts) {
-  std::vector<std::byte> all;
-  for (const auto* part : parts) all.insert(all.end(), part->begin(), part->end());
-  return all;
+Result<PackedLayout> layout(const std::vector<MatrixSizes>& modules, bool bf16_to_f16 = false) {
+  return fused_layout(modules, bf16_to_f16);
 }
 
 TEST(Pack, PutsWeightsThenScalesThenBiases) {
-  const Sample a(3, 64, 1);
-  const auto packed = pack(a.matrix);
+  const auto packed = layout({matrix(3, 64)});
   ASSERT_TRUE(packed);
-  EXPECT_EQ(packed->layout.weight_bytes, 96u);
-  EXPECT_EQ(packed->layout.scales_offset(), 96u);
-  EXPECT_EQ(packed->layout.biases_offset(), 108u);
-  EXPECT_EQ(packed->layout.total_bytes(), 120u);
-  EXPECT_EQ(packed->bytes, joined({&a.weight, &a.scales, &a.biases}));
+  EXPECT_EQ(packed->weight_bytes, 96u);
+  EXPECT_EQ(packed->scales_offset(), 96u);
+  EXPECT_EQ(packed->biases_offset(), 108u);
+  EXPECT_EQ(packed->total_bytes(), 120u);
 }
 
 TEST(Pack, FusesRowWise) {
-  const Sample q(4, 32, 1);
-  const Sample k(2, 32, 50);
-  const Sample v(2, 32, 90);
-  const StoredMatrix modules[] = {q.matrix, k.matrix, v.matrix};
-  const auto fused = fuse(modules);
+  const auto fused = layout({matrix(4, 32), matrix(2, 32), matrix(2, 32)});
   ASSERT_TRUE(fused);
-  EXPECT_EQ(fused->bytes, joined({&q.weight, &k.weight, &v.weight, &q.scales, &k.scales, &v.scales, &q.biases,
-                                  &k.biases, &v.biases}));
   // The fused matrix has 8 rows.
-  EXPECT_EQ(fused->layout.weight_bytes, 8u * 16u);
+  EXPECT_EQ(fused->weight_bytes, 8u * 16u);
+  EXPECT_EQ(fused->scales_bytes, 8u * 2u);
+  EXPECT_EQ(fused->biases_bytes, 8u * 2u);
 }
 
 TEST(Pack, FpModesHaveNoBiases) {
-  const Sample a(2, 32, 3, TensorType::U8, {Mode::mxfp4, 4, 32});
-  const auto packed = pack(a.matrix, {.bf16_to_f16 = true});
+  const auto packed = layout({matrix(2, 32, TensorType::U8, {Mode::mxfp4, 4, 32})}, true);
   ASSERT_TRUE(packed);
-  EXPECT_EQ(packed->layout.biases_bytes, 0u);
-  EXPECT_EQ(packed->bytes, joined({&a.weight, &a.scales}));
+  EXPECT_EQ(packed->biases_bytes, 0u);
+  EXPECT_EQ(packed->scale_type, TensorType::U8);
+  EXPECT_EQ(packed->total_bytes(), 34u);
 }
 
 TEST(Pack, RefusesMoreBytesThanCanBeCounted) {
@@ -70,68 +52,45 @@ TEST(Pack, RefusesMoreBytesThanCanBeCounted) {
   const MatrixSizes huge{{Mode::affine, 4, 32}, rows, 32, TensorType::F16, rows * 16, rows * 2, rows * 2};
   ASSERT_TRUE(check_matrix(huge));
   const std::vector<MatrixSizes> modules(4, huge);
-  EXPECT_TRUE(fused_layout(std::span(modules).first(3)));
-  EXPECT_EQ(fused_layout(std::span(modules)).error().code, "mlx-pack-size");
+  EXPECT_TRUE(fused_layout(std::span(modules).first(3), false));
+  EXPECT_EQ(fused_layout(modules, false).error().code, "mlx-pack-size");
 }
 
-TEST(Pack, ConvertsBf16ToF16AndCountsWhatIsInexact) {
-  Sample a(1, 64, 1, TensorType::BF16);
-  const u16 scales[] = {f32_to_bf16(-0.0078125f), f32_to_bf16(1e30f)};  // exact; too big
-  const u16 biases[] = {f32_to_bf16(1e-9f), 0x7FC0};                    // too small; NaN stays NaN
-  std::memcpy(a.scales.data(), scales, 4);
-  std::memcpy(a.biases.data(), biases, 4);
-  const auto packed = pack(a.matrix, {.bf16_to_f16 = true});
-  ASSERT_TRUE(packed);
-  EXPECT_EQ(packed->layout.scale_type, TensorType::F16);
-  EXPECT_EQ(packed->inexact, 2u);
-  u16 halves[4];
-  std::memcpy(halves, packed->bytes.data() + packed->layout.scales_offset(), 8);
+TEST(Pack, ConvertsBf16ToF16AndCountsInexactValues) {
+  EXPECT_EQ(layout({matrix(1, 64, TensorType::BF16)}, true)->scale_type, TensorType::F16);
+  EXPECT_EQ(layout({matrix(1, 64, TensorType::BF16)})->scale_type, TensorType::BF16);
+  // Exact; too big; too small; NaN stays NaN.
+  u16 halves[] = {f32_to_bf16(-0.0078125f), f32_to_bf16(1e30f), f32_to_bf16(1e-9f), 0x7FC0};
+  EXPECT_EQ(bf16_to_f16_in_place(std::as_writable_bytes(std::span(halves))), 2u);
   EXPECT_EQ(f16_to_f32(halves[0]), -0.0078125f);
   EXPECT_EQ(halves[1], 0x7C00);
   EXPECT_EQ(halves[2], 0);
   EXPECT_TRUE(f16_to_f32(halves[3]) != f16_to_f32(halves[3]));
-  const auto kept = pack(a.matrix);
-  EXPECT_EQ(kept->layout.scale_type, TensorType::BF16);
-  EXPECT_EQ(kept->inexact, 0u);
 }
 
-TEST(Pack, RefusesWhatDoesNotGoTogether) {
-  EXPECT_EQ(fuse({}).error().code, "mlx-pack-empty");
-  const Sample a(2, 64, 1);
-  for (const Sample& other :
-       {Sample(2, 32, 1), Sample(2, 64, 1, TensorType::BF16), Sample(2, 64, 1, TensorType::F16, {Mode::affine, 4, 64}),
-        Sample(2, 64, 1, TensorType::F16, {Mode::affine, 8, 32})}) {
-    const StoredMatrix modules[] = {a.matrix, other.matrix};
-    EXPECT_EQ(fuse(modules).error().code, "mlx-pack-mismatch");
+TEST(Pack, RefusesModulesThatDoNotMatch) {
+  EXPECT_EQ(layout({}).error().code, "mlx-pack-empty");
+  for (const MatrixSizes& other :
+       {matrix(2, 32), matrix(2, 64, TensorType::BF16), matrix(2, 64, TensorType::F16, {Mode::affine, 4, 64}),
+        matrix(2, 64, TensorType::F16, {Mode::affine, 8, 32})}) {
+    EXPECT_EQ(layout({matrix(2, 64), other}).error().code, "mlx-pack-mismatch");
   }
 }
 
 TEST(Pack, RefusesSizesThatDisagree) {
-  const Sample a(2, 64, 1);
-  const auto refused = [](StoredMatrix matrix) {
-    const auto packed = pack(matrix);
+  const auto refused = [](auto change) {
+    MatrixSizes sizes = matrix(2, 64);
+    change(sizes);
+    const auto packed = layout({sizes});
     return !packed && packed.error().code == "mlx-pack-size";
   };
-  StoredMatrix m = a.matrix;
-  m.rows = 3;
-  EXPECT_TRUE(refused(m));
-  m.rows = u64{1} << 63;
-  EXPECT_TRUE(refused(m));
-  m = a.matrix;
-  m.columns = 65;
-  EXPECT_TRUE(refused(m));
-  m = a.matrix;
-  m.biases = {};
-  EXPECT_TRUE(refused(m));
-  m = a.matrix;
-  m.scale_type = TensorType::U8;
-  EXPECT_TRUE(refused(m));
-  m = a.matrix;
-  m.params.bits = 7;
-  EXPECT_TRUE(refused(m));
-  m = a.matrix;
-  std::vector<std::byte> small(10);
-  EXPECT_EQ(fuse_into({&m, 1}, {}, small).error().code, "mlx-pack-size");
+  EXPECT_FALSE(refused([](MatrixSizes&) {}));
+  EXPECT_TRUE(refused([](MatrixSizes& sizes) { sizes.rows = 3; }));
+  EXPECT_TRUE(refused([](MatrixSizes& sizes) { sizes.rows = u64{1} << 63; }));
+  EXPECT_TRUE(refused([](MatrixSizes& sizes) { sizes.columns = 65; }));
+  EXPECT_TRUE(refused([](MatrixSizes& sizes) { sizes.biases_bytes = 0; }));
+  EXPECT_TRUE(refused([](MatrixSizes& sizes) { sizes.scale_type = TensorType::U8; }));
+  EXPECT_TRUE(refused([](MatrixSizes& sizes) { sizes.params.bits = 7; }));
 }
 
 }  // namespace

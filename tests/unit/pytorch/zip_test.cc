@@ -39,12 +39,12 @@ TEST(Zip, ReadsStoredAndDeflatedRecords) {
   ASSERT_EQ(archive.records.size(), 2u);
   EXPECT_EQ(content.substr(archive.records[0].data_offset, 5), "hello");
   const MemoryFile file = file_with(content);
-  const auto bytes = read_record(file, *archive.find("a/c"), 10'000);
+  EXPECT_EQ(archive.records[1].name, "a/c");
+  const auto bytes = read_record(file, archive.records[1], 10'000);
   ASSERT_TRUE(bytes.has_value());
   EXPECT_EQ(bytes->size(), 5000u);
   EXPECT_EQ((*bytes)[4999], std::byte{'x'});
-  EXPECT_EQ(read_record(file, *archive.find("a/c"), 4999).error().code, "pt-record-size");
-  EXPECT_EQ(archive.find("a/d"), nullptr);
+  EXPECT_EQ(read_record(file, archive.records[1], 4999).error().code, "pt-record-size");
 }
 
 TEST(Zip, HeadersThatDisagree) {

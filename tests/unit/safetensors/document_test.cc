@@ -26,9 +26,11 @@ TEST(Document, HoldsWhatTheHeaderSays) {
   EXPECT_EQ(document->header_bytes, builder.json().size());
   EXPECT_EQ(document->data_offset, 8 + builder.json().size());
   EXPECT_EQ(document->data_bytes(), 26u);
-  EXPECT_EQ(document->metadata_value("format"), "pt");
-  EXPECT_EQ(document->metadata_value("k\u00e9"), "v\n");
-  EXPECT_EQ(document->metadata_value("none"), std::nullopt);
+  ASSERT_EQ(document->metadata.size(), 2u);
+  EXPECT_EQ(document->metadata[0].key, "format");
+  EXPECT_EQ(document->metadata[0].value, "pt");
+  EXPECT_EQ(document->metadata[1].key, "k\u00e9");
+  EXPECT_EQ(document->metadata[1].value, "v\n");
   ASSERT_EQ(document->tensors.size(), 2u);
   const Tensor& a = document->tensors[0];
   EXPECT_EQ(a.name, "a");

@@ -200,7 +200,8 @@ TEST(Header, MetadataAreStrings) {
       SafetensorsBuilder().header(R"({"__metadata__":{"a":1,"b":{"c":[true,null]},"d":"e","f":"\ud800","g":"h"}})"));
   EXPECT_EQ(codes(document.findings), Codes({"error st-metadata-type", "error st-metadata-type", "error st-text"}));
   ASSERT_EQ(document.metadata.size(), 2u);
-  EXPECT_EQ(document.metadata_value("g"), "h");
+  EXPECT_EQ(document.metadata[1].key, "g");
+  EXPECT_EQ(document.metadata[1].value, "h");
 }
 
 TEST(Header, EscapesMustStandForCharacters) {

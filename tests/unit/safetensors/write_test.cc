@@ -29,7 +29,9 @@ TEST(Write, WhatIsWrittenIsRead) {
   ASSERT_TRUE(document.has_value());
   EXPECT_TRUE(document->findings.empty());
   EXPECT_EQ(document->file_size, out->file_size);
-  EXPECT_EQ(document->metadata_value("k\n"), name);
+  ASSERT_EQ(document->metadata.size(), 1u);
+  EXPECT_EQ(document->metadata[0].key, "k\n");
+  EXPECT_EQ(document->metadata[0].value, name);
   ASSERT_EQ(document->tensors.size(), 2u);
   EXPECT_EQ(document->tensors[0].name, name);
   EXPECT_EQ(document->tensors[1].name, "");
