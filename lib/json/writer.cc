@@ -14,6 +14,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <new>
 #include <utility>
@@ -154,6 +155,27 @@ void Writer::end_array() {
   state_->write([](auto& writer) { writer.EndArray(); });
 }
 
+Writer::Scope::~Scope() noexcept(false) {
+  if (std::uncaught_exceptions() == 0) (writer_.*end_)();
+}
+
+Writer::Scope Writer::object() {
+  begin_object();
+  return {*this, &Writer::end_object};
+}
+Writer::Scope Writer::object(std::string_view name) {
+  key(name);
+  return object();
+}
+Writer::Scope Writer::array() {
+  begin_array();
+  return {*this, &Writer::end_array};
+}
+Writer::Scope Writer::array(std::string_view name) {
+  key(name);
+  return array();
+}
+
 void Writer::key(std::string_view name) {
   state_->quoted(name);
 }
@@ -163,10 +185,9 @@ void Writer::string(std::string_view text) {
     state_->quoted(text);
     return;
   }
-  begin_object();
+  const Scope scope = object();
   key("base64");
   state_->quoted(base64(text));
-  end_object();
 }
 
 void Writer::number(u64 value) {
@@ -194,6 +215,14 @@ void Writer::boolean(bool value) {
 }
 void Writer::null() {
   state_->write([](auto& writer) { writer.Null(); });
+}
+
+void Writer::text_or_null(std::string_view name, std::string_view text) {
+  text.empty() ? null_member(name) : member(name, text);
+}
+void Writer::null_member(std::string_view name) {
+  key(name);
+  null();
 }
 
 void Writer::end_line() {

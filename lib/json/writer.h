@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,6 +18,20 @@ class Writer {
  public:
   enum class Style : u8 { compact, pretty };
 
+  /// Ends its object or array; not if an exception is thrown, since the text is of no use then.
+  class Scope {
+   public:
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() noexcept(false);
+
+   private:
+    friend Writer;
+    Scope(Writer& writer, void (Writer::*end)()) : writer_(writer), end_(end) {}
+    Writer& writer_;
+    void (Writer::*end_)();
+  };
+
   /// Keeps the output in memory; see text().
   explicit Writer(Style style = Style::compact);
   /// Passes the buffer to `sink` whenever it exceeds 64 KiB, and at flush().
@@ -25,6 +40,12 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
+  /// Begins an object or array, as a value or as the member `name`, which ends with the scope of the result.
+  [[nodiscard]] Scope object();
+  [[nodiscard]] Scope object(std::string_view name);
+  [[nodiscard]] Scope array();
+  [[nodiscard]] Scope array(std::string_view name);
+  /// For objects and arrays that do not end with a scope, as in visitors.
   void begin_object();
   void end_object();
   void begin_array();
@@ -47,10 +68,9 @@ class Writer {
   void boolean(bool value);
   void null();
 
-  /// Writes a key and its value.
+  /// Writes a text, number or flag.
   template <typename T>
-  void member(std::string_view name, const T& value) {
-    key(name);
+  void value(const T& value) {
     if constexpr (std::is_same_v<T, bool>) {
       boolean(value);
     } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
@@ -58,6 +78,32 @@ class Writer {
     } else {
       number(value);
     }
+  }
+
+  /// Writes a key and its value.
+  template <typename T>
+  void member(std::string_view name, const T& content) {
+    key(name);
+    value(content);
+  }
+  /// Writes nothing if there is no value.
+  template <typename T>
+  void member(std::string_view name, const std::optional<T>& content) {
+    if (content) member(name, *content);
+  }
+  /// Writes null if there is no value.
+  template <typename T>
+  void member_or_null(std::string_view name, const std::optional<T>& content) {
+    content ? member(name, *content) : null_member(name);
+  }
+  /// Writes null for an empty text.
+  void text_or_null(std::string_view name, std::string_view text);
+  void null_member(std::string_view name);
+  /// Writes an array of texts, numbers or flags.
+  template <typename Range>
+  void values(std::string_view name, const Range& range) {
+    const Scope scope = array(name);
+    for (const auto& each : range) value(each);
   }
 
   /// Ends a top-level value with a line feed and prepares for the next one (JSON Lines).

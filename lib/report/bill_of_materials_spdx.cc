@@ -51,13 +51,14 @@ class SpdxForm : public VerifyForm {
     is_open_ = true;
     text_ += "{\"@context\":\"https://spdx.org/rdf/3.0.1/spdx-context.jsonld\",\"@graph\":[\n";
     out_ = json::Writer();
-    out_.begin_object();
-    out_.member("type", "CreationInfo");
-    out_.member("@id", creation);
-    out_.member("specVersion", "3.0.1");
-    out_.member("created", created());
-    texts("createdBy", {std::string(tool)});
-    out_.end_object();
+    {
+      const auto in_object = out_.object();
+      out_.member("type", "CreationInfo");
+      out_.member("@id", creation);
+      out_.member("specVersion", "3.0.1");
+      out_.member("created", created());
+      texts("createdBy", {std::string(tool)});
+    }
     text_ += out_.text() + "\n";
     begin("SoftwareAgent", std::string(tool));
     out_.member("name", fmt::format("modelutils verify {}", MODELUTILS_VERSION));
@@ -82,10 +83,8 @@ class SpdxForm : public VerifyForm {
 
   void texts(std::string_view name, const std::vector<std::string>& values) {
     if (values.empty()) return;
-    out_.key(name);
-    out_.begin_array();
+    const auto in_array = out_.array(name);
     for (const std::string& value : values) out_.string(escape(value));
-    out_.end_array();
   }
 
   void relation(const std::string& from, std::string_view type, const std::vector<std::string>& to) {
@@ -109,14 +108,14 @@ class SpdxForm : public VerifyForm {
     if (!supplier.empty()) out_.member("suppliedBy", supplier);
     if (!model.architecture.empty()) texts("ai_typeOfModel", {model.architecture});
     if (model.card.pipeline_tag) texts("ai_domain", {*model.card.pipeline_tag});
-    out_.key("ai_hyperparameter");
-    out_.begin_array();
-    entry("format", format);
-    if (!model.mix.empty()) entry("quantization", model.mix);
-    for (const std::string& type : model.types) entry("tensorType", type);
-    if (model.parameters) entry("parameters", std::to_string(*model.parameters));
-    if (model.context) entry("contextLength", std::to_string(*model.context));
-    out_.end_array();
+    {
+      const auto in_ai_hyperparameter = out_.array("ai_hyperparameter");
+      entry("format", format);
+      if (!model.mix.empty()) entry("quantization", model.mix);
+      for (const std::string& type : model.types) entry("tensorType", type);
+      if (model.parameters) entry("parameters", std::to_string(*model.parameters));
+      if (model.context) entry("contextLength", std::to_string(*model.context));
+    }
     end();
     relation(id, "contains", add_files(model, id));
     relation(id, "hasDeclaredLicense", add_license(model.card, id));
@@ -127,11 +126,10 @@ class SpdxForm : public VerifyForm {
   }
 
   void entry(std::string_view key, std::string_view value) {
-    out_.begin_object();
+    const auto in_object = out_.object();
     out_.member("type", "DictionaryEntry");
     out_.member("key", key);
     text("value", value);
-    out_.end_object();
   }
 
   std::string add_supplier(const hf::ModelCard& card, const std::string& model) {
@@ -152,14 +150,11 @@ class SpdxForm : public VerifyForm {
       text("name", file.name);
       out_.member("software_fileKind", "file");
       if (!file.sha256.empty()) {
-        out_.key("verifiedUsing");
-        out_.begin_array();
-        out_.begin_object();
+        const auto in_verified_using = out_.array("verifiedUsing");
+        const auto in_object = out_.object();
         out_.member("type", "Hash");
         out_.member("algorithm", "sha256");
         out_.member("hashValue", file.sha256);
-        out_.end_object();
-        out_.end_array();
       }
       end();
     }

@@ -5,7 +5,6 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "json/writer.h"
-#include "report/json_value.h"
 #include "report/remarks_json.h"
 #include "tensor/shape.h"
 
@@ -13,46 +12,44 @@ namespace modelutils {
 
 std::string checkpoint_json(const to_safetensors::CheckpointReport& report) {
   json::Writer out;
-  out.begin_object();
-  out.member("schema", "pt2st/1");
-  out.member("input", report.input);
-  out.member("output", report.output);
-  out.member("dry_run", report.dry_run);
-  out.key("files");
-  out.begin_array();
-  for (const auto& file : report.files) {
-    out.begin_object();
-    out.member("name", file.name);
-    out.member("bytes", file.bytes);
-    out.member("tensors", file.tensors);
-    out.end_object();
+  {
+    const auto in_object = out.object();
+    out.member("schema", "pt2st/1");
+    out.member("input", report.input);
+    out.member("output", report.output);
+    out.member("dry_run", report.dry_run);
+    {
+      const auto in_files = out.array("files");
+      for (const auto& file : report.files) {
+        const auto in_item = out.object();
+        out.member("name", file.name);
+        out.member("bytes", file.bytes);
+        out.member("tensors", file.tensors);
+      }
+    }
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const to_safetensors::WrittenTensor& tensor : report.tensors) {
+        const auto in_item = out.object();
+        out.member("name", tensor.name);
+        out.member("dtype", tensor.dtype);
+        out.values("shape", tensor.shape);
+        out.member("bytes", tensor.bytes);
+        out.member("file", tensor.file);
+      }
+    }
+    {
+      const auto in_shared = out.array("shared");
+      for (const auto& [name, kept] : report.shared) {
+        const auto in_item = out.object();
+        out.member("name", name);
+        out.member("kept", kept);
+      }
+    }
+    out.member("wrapper", report.wrapper);
+    out.values("left_out", report.left_out);
+    write_remarks(out, report.remarks);
   }
-  out.end_array();
-  out.key("tensors");
-  out.begin_array();
-  for (const to_safetensors::WrittenTensor& tensor : report.tensors) {
-    out.begin_object();
-    out.member("name", tensor.name);
-    out.member("dtype", tensor.dtype);
-    write_shape(out, tensor.shape);
-    out.member("bytes", tensor.bytes);
-    out.member("file", tensor.file);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("shared");
-  out.begin_array();
-  for (const auto& [name, kept] : report.shared) {
-    out.begin_object();
-    out.member("name", name);
-    out.member("kept", kept);
-    out.end_object();
-  }
-  out.end_array();
-  out.member("wrapper", report.wrapper);
-  write_texts(out, "left_out", report.left_out);
-  write_remarks(out, report.remarks);
-  out.end_object();
   out.end_line();
   return out.text();
 }

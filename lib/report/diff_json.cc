@@ -16,24 +16,22 @@ class DiffJson {
       : diff_(diff), json_(json::Writer::Style::compact, [&out](std::string_view text) { out << text; }) {}
 
   Status write() {
-    json_.begin_object();
-    json_.member("schema", std::string_view("model-diff/1"));
-    json_.member("a", diff_.a.path);
-    json_.member("b", diff_.b.path);
-    json_.member("equal", diff_.equal());
-    json_.member("values_compared", diff_.values_compared);
-    write_identity();
-    json_.key("keys");
-    MU_TRY(write_keys(diff_.keys, diff_.has_keys));
-    json_.key("tokenizer");
-    MU_TRY(write_keys(diff_.tokenizer, diff_.has_tokenizer));
-    write_tensors();
-    write_layout();
-    json_.key("remarks");
-    json_.begin_array();
-    for (const std::string& remark : diff_.remarks) json_.string(remark);
-    json_.end_array();
-    json_.end_object();
+    {
+      const auto in_object = json_.object();
+      json_.member("schema", std::string_view("model-diff/1"));
+      json_.member("a", diff_.a.path);
+      json_.member("b", diff_.b.path);
+      json_.member("equal", diff_.equal());
+      json_.member("values_compared", diff_.values_compared);
+      write_identity();
+      json_.key("keys");
+      MU_TRY(write_keys(diff_.keys, diff_.has_keys));
+      json_.key("tokenizer");
+      MU_TRY(write_keys(diff_.tokenizer, diff_.has_tokenizer));
+      write_tensors();
+      write_layout();
+      json_.values("remarks", diff_.remarks);
+    }
     json_.end_line();
     json_.flush();
     return {};
@@ -41,34 +39,28 @@ class DiffJson {
 
  private:
   void write_identity() {
-    json_.key("identity");
-    json_.begin_array();
+    const auto in_identity = json_.array("identity");
     for (const FactChange& fact : diff_.identity) {
-      json_.begin_object();
+      const auto in_object = json_.object();
       json_.member("fact", fact.name);
       json_.member("a", fact.a);
       json_.member("b", fact.b);
-      json_.end_object();
     }
-    json_.end_array();
   }
 
   void write_names(std::string_view member, const std::vector<const ListedKey*>& keys) {
-    json_.key(member);
-    json_.begin_array();
+    const auto in_array = json_.array(member);
     for (const ListedKey* key : keys) json_.string(key->name);
-    json_.end_array();
   }
 
   Status write_keys(const KeyChanges& keys, bool compared) {
-    json_.begin_object();
+    const auto in_object = json_.object();
     json_.member("compared", compared);
     write_names("added", keys.added);
     write_names("removed", keys.removed);
-    json_.key("changed");
-    json_.begin_array();
+    const auto in_changed = json_.array("changed");
     for (const KeyChange& change : keys.changed) {
-      json_.begin_object();
+      const auto in_item = json_.object();
       json_.member("key", change.a->name);
       MU_TRY(write_value("a", *change.a));
       MU_TRY(write_value("b", *change.b));
@@ -80,10 +72,7 @@ class DiffJson {
           std::holds_alternative<ListedArray>(change.b->value)) {
         write_ranges(change);
       }
-      json_.end_object();
     }
-    json_.end_array();
-    json_.end_object();
     return {};
   }
 
@@ -91,104 +80,83 @@ class DiffJson {
     json_.key(member);
     const auto* array = std::get_if<ListedArray>(&key.value);
     if (array == nullptr || array->array.count <= most_elements) return write_json_value(json_, key.value);
-    json_.begin_object();
+    const auto in_object = json_.object();
     json_.member("count", array->array.count);
-    json_.end_object();
     return {};
   }
 
   void write_ranges(const KeyChange& change) {
-    json_.key("ranges");
-    json_.begin_array();
+    const auto in_ranges = json_.array("ranges");
     for (const IndexRange& range : change.array.ranges) {
-      json_.begin_array();
+      const auto in_array = json_.array();
       json_.number(range.first);
       json_.number(range.last);
-      json_.end_array();
     }
-    json_.end_array();
   }
 
   void write_names(std::string_view member, const std::vector<const ComparedTensor*>& tensors) {
-    json_.key(member);
-    json_.begin_array();
+    const auto in_array = json_.array(member);
     for (const ComparedTensor* tensor : tensors) json_.string(tensor->name);
-    json_.end_array();
-  }
-
-  void write_shape(std::string_view member, std::span<const u64> ne) {
-    json_.key(member);
-    json_.begin_array();
-    for (const u64 dim : ne) json_.number(dim);
-    json_.end_array();
   }
 
   void write_retyped(const TensorPair& pair) {
     if (!pair.is_retyped()) return;
-    json_.begin_object();
+    const auto in_object = json_.object();
     json_.member("name", pair.a->name);
     json_.member("a", pair.a->type);
     json_.member("b", pair.b->type);
-    json_.end_object();
   }
 
   void write_tensors() {
     const TensorChanges& tensors = diff_.tensors;
-    json_.key("tensors");
-    json_.begin_object();
+    const auto in_tensors = json_.object("tensors");
     write_names("added", tensors.added);
     write_names("removed", tensors.removed);
-    json_.key("reshaped");
-    json_.begin_array();
-    for (const TensorPair& pair : tensors.reshaped) {
-      json_.begin_object();
-      json_.member("name", pair.a->name);
-      write_shape("a", pair.a->ne);
-      write_shape("b", pair.b->ne);
-      json_.end_object();
+    {
+      const auto in_reshaped = json_.array("reshaped");
+      for (const TensorPair& pair : tensors.reshaped) {
+        const auto in_object = json_.object();
+        json_.member("name", pair.a->name);
+        json_.values("a", pair.a->ne);
+        json_.values("b", pair.b->ne);
+      }
     }
-    json_.end_array();
-    json_.key("retyped");
-    json_.begin_array();
-    for (const TensorPair& pair : tensors.reshaped) write_retyped(pair);
-    for (const TensorPair& pair : tensors.same_shape) write_retyped(pair);
-    json_.end_array();
-    json_.key("changed");
-    json_.begin_array();
-    for (std::size_t i = 0; i < diff_.measured.size(); ++i) {
-      if (!diff_.measured[i].equal_bytes) write_measured(tensors.same_shape[i].a->name, diff_.measured[i]);
+    {
+      const auto in_retyped = json_.array("retyped");
+      for (const TensorPair& pair : tensors.reshaped) write_retyped(pair);
+      for (const TensorPair& pair : tensors.same_shape) write_retyped(pair);
     }
-    json_.end_array();
+    {
+      const auto in_changed = json_.array("changed");
+      for (std::size_t i = 0; i < diff_.measured.size(); ++i) {
+        if (!diff_.measured[i].equal_bytes) write_measured(tensors.same_shape[i].a->name, diff_.measured[i]);
+      }
+    }
     write_totals("by_layer", totals_by_layer(diff_));
     write_totals("by_role", totals_by_role(diff_));
-    json_.end_object();
   }
 
   void write_totals(std::string_view member, const std::vector<ValueTotal>& totals) {
-    json_.key(member);
-    json_.begin_array();
+    const auto in_array = json_.array(member);
     for (const ValueTotal& total : totals) {
       if (total.equal == total.tensors) continue;
-      json_.begin_object();
+      const auto in_object = json_.object();
       json_.member("name", total.name);
       json_.member("tensors", total.tensors);
       json_.member("equal", total.equal);
       json_.member("rms", total.sums.rms());
       json_.member("max_abs", total.sums.max_abs);
       json_.member("cosine", total.sums.cosine());
-      json_.end_object();
     }
-    json_.end_array();
   }
 
   void write_measured(std::string_view name, const Measurement& measured) {
-    json_.begin_object();
+    const auto in_object = json_.object();
     json_.member("name", name);
     json_.member("equal_values", measured.equal_values());
     if (!measured.problem.empty()) {
       for (const std::string_view member : {"rms", "max_abs", "cosine"}) {
-        json_.key(member);
-        json_.null();
+        json_.null_member(member);
       }
       json_.member("problem", measured.problem);
     } else {
@@ -197,30 +165,23 @@ class DiffJson {
       json_.member("cosine", measured.sums.cosine());
       json_.member("different", measured.sums.different);
       json_.member("not_finite", measured.sums.unordered);
-      json_.key("worst_rows");
-      json_.begin_array();
+      const auto in_worst_rows = json_.array("worst_rows");
       for (const RowError& row : measured.worst) {
-        json_.begin_object();
+        const auto in_item = json_.object();
         json_.member("row", row.row);
         json_.member("rms", row.rms);
-        json_.end_object();
       }
-      json_.end_array();
     }
-    json_.end_object();
   }
 
   void write_layout() {
-    json_.key("layout");
-    json_.begin_array();
+    const auto in_layout = json_.array("layout");
     for (const LayoutChange& change : diff_.layout) {
-      json_.begin_object();
+      const auto in_object = json_.object();
       json_.member("name", change.name);
       json_.member("a", change.a);
       json_.member("b", change.b);
-      json_.end_object();
     }
-    json_.end_array();
   }
 
   const ModelDiff& diff_;

@@ -11,29 +11,29 @@ namespace modelutils {
 
 std::string extract_json(const ExtractReport& report) {
   json::Writer out;
-  out.begin_object();
-  out.member("schema", "extract-lora/1");
-  out.member("base", report.base);
-  out.member("finetune", report.finetune);
-  out.member("output", report.output);
-  out.member("rank", report.rank);
-  out.member("bytes", report.bytes);
-  out.member("unchanged", report.unchanged);
-  out.member("energy", report.energy);
-  out.key("tensors");
-  out.begin_array();
-  for (const ExtractedTensor& tensor : report.tensors) {
-    out.begin_object();
-    out.member("module", tensor.module);
-    out.member("out", tensor.rows);
-    out.member("in", tensor.columns);
-    out.member("error", tensor.error);
-    out.member("energy", tensor.energy);
-    out.end_object();
+  {
+    const auto in_object = out.object();
+    out.member("schema", "extract-lora/1");
+    out.member("base", report.base);
+    out.member("finetune", report.finetune);
+    out.member("output", report.output);
+    out.member("rank", report.rank);
+    out.member("bytes", report.bytes);
+    out.member("unchanged", report.unchanged);
+    out.member("energy", report.energy);
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const ExtractedTensor& tensor : report.tensors) {
+        const auto in_item = out.object();
+        out.member("module", tensor.module);
+        out.member("out", tensor.rows);
+        out.member("in", tensor.columns);
+        out.member("error", tensor.error);
+        out.member("energy", tensor.energy);
+      }
+    }
+    write_remarks(out, report.remarks);
   }
-  out.end_array();
-  write_remarks(out, report.remarks);
-  out.end_object();
   out.end_line();
   return out.text();
 }

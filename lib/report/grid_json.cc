@@ -20,12 +20,9 @@ struct GridStack {
 };
 
 void write_grid_stack(json::Writer& json, const GridStack& stack) {
-  json.begin_object();
+  const auto in_object = json.object();
   json.member("prefix", stack.prefix);
-  json.key("roles");
-  json.begin_array();
-  for (const std::string_view role : stack.roles) json.string(role);
-  json.end_array();
+  json.values("roles", stack.roles);
   std::map<GridCells, std::size_t> kinds;
   std::vector<std::pair<const GridCells*, std::vector<u32>>> rows;
   for (const auto& [layer, cells] : stack.layers) {
@@ -33,27 +30,17 @@ void write_grid_stack(json::Writer& json, const GridStack& stack) {
     if (is_new) rows.emplace_back(&cells, std::vector<u32>());
     rows[place->second].second.push_back(layer);
   }
-  json.key("rows");
-  json.begin_array();
+  const auto in_rows = json.array("rows");
   for (const auto& [cells, layers] : rows) {
-    json.begin_object();
-    json.key("layers");
-    json.begin_array();
-    for (const u32 layer : layers) json.number(layer);
-    json.end_array();
-    json.key("cells");
-    json.begin_array();
+    const auto in_item = json.object();
+    json.values("layers", layers);
+    const auto in_cells = json.array("cells");
     for (const auto& [role, text] : *cells) {
-      json.begin_array();
+      const auto in_array = json.array();
       json.number(u64{role});
       json.string(text);
-      json.end_array();
     }
-    json.end_array();
-    json.end_object();
   }
-  json.end_array();
-  json.end_object();
 }
 
 }  // namespace
@@ -75,19 +62,16 @@ void write_grid_members(json::Writer& json, std::span<const GridTensor> tensors)
     if (is_new_role) stack.roles.push_back(name->role);
     stack.layers[name->layer].emplace(role->second, tensor.text);
   }
-  json.key("stacks");
-  json.begin_array();
-  for (const GridStack& stack : stacks) write_grid_stack(json, stack);
-  json.end_array();
-  json.key("others");
-  json.begin_array();
+  {
+    const auto in_stacks = json.array("stacks");
+    for (const GridStack& stack : stacks) write_grid_stack(json, stack);
+  }
+  const auto in_others = json.array("others");
   for (const GridTensor* tensor : others) {
-    json.begin_object();
+    const auto in_object = json.object();
     json.member("name", tensor->name);
     json.member("type", tensor->text);
-    json.end_object();
   }
-  json.end_array();
 }
 
 }  // namespace modelutils

@@ -108,13 +108,9 @@ void write_importance_table(TextOutput& out, const ImportanceFacts& facts, const
 
 void write_importance_json(json::Writer& json, const ImportanceFacts& facts) {
   const quantize::ImportanceMatrix& matrix = *facts.matrix;
-  json.key("importance");
-  json.begin_object();
+  const auto in_importance = json.object("importance");
   json.member("form", matrix.is_legacy() ? "dat" : "gguf");
-  json.key("datasets");
-  json.begin_array();
-  for (const std::string& dataset : matrix.datasets()) json.string(dataset);
-  json.end_array();
+  json.values("datasets", matrix.datasets());
   for (const auto& [name, number] :
        {std::pair("chunks", matrix.chunks()), std::pair("chunk_size", matrix.chunk_size())}) {
     json.key(name);
@@ -122,39 +118,28 @@ void write_importance_json(json::Writer& json, const ImportanceFacts& facts) {
   }
   json.key("layers");
   if (facts.layers) {
-    json.begin_array();
+    const auto in_array = json.array();
     json.number(facts.layers->first);
     json.number(facts.layers->last);
-    json.end_array();
   } else {
     json.null();
   }
-  json.key("not_covered");
-  json.begin_array();
-  if (facts.layers) {
-    for (const std::string& name : facts.layers->missing) json.string(name);
+  {
+    const auto in_not_covered = json.array("not_covered");
+    if (facts.layers) {
+      for (const std::string& name : facts.layers->missing) json.string(name);
+    }
   }
-  json.end_array();
   json.member("matrices", facts.matrices);
   json.member("never_used", facts.never_used);
-  json.key("entries");
-  json.begin_array();
+  const auto in_entries = json.array("entries");
   for (const ImportanceEntry& entry : matrix.entries()) {
-    json.begin_object();
+    const auto in_object = json.object();
     json.member("name", entry.name);
     json.member("columns", entry.columns());
-    json.key("counts");
-    json.begin_array();
-    for (const i64 count : entry.counts) json.number(count);
-    json.end_array();
-    json.key("never_used");
-    json.begin_array();
-    for (const u64 number : unused_of(entry)) json.number(number);
-    json.end_array();
-    json.end_object();
+    json.values("counts", entry.counts);
+    json.values("never_used", unused_of(entry));
   }
-  json.end_array();
-  json.end_object();
 }
 
 }  // namespace modelutils

@@ -48,13 +48,6 @@ bool ArrayToJson::scalar(const gguf::Value& value) {
   return true;
 }
 
-void write_shape(json::Writer& json, std::span<const u64> shape) {
-  json.key("shape");
-  json.begin_array();
-  for (const u64 dim : shape) json.number(dim);
-  json.end_array();
-}
-
 Status write_json_value(json::Writer& json, const ListedValue& value) {
   const auto* array = std::get_if<ListedArray>(&value);
   if (array == nullptr) {
@@ -62,15 +55,13 @@ Status write_json_value(json::Writer& json, const ListedValue& value) {
     return {};
   }
   ArrayToJson elements(json);
-  json.begin_array();
+  const auto in_array = json.array();
   MU_TRY(gguf::visit_array(*array->file->source, array->file->document, array->array, elements));
-  json.end_array();
   return {};
 }
 
 Status write_array_types(json::Writer& json, ListedArray listed) {
-  json.key("array_types");
-  json.begin_array();
+  const auto in_array_types = json.array("array_types");
   gguf::ArrayRef array = listed.array;
   // gguf-py derives the types from the first elements, so an empty array has none.
   while (array.count != 0) {
@@ -80,15 +71,7 @@ Status write_array_types(json::Writer& json, ListedArray listed) {
     if (first.empty() || !std::holds_alternative<gguf::ArrayRef>(first[0])) break;
     array = std::get<gguf::ArrayRef>(first[0]);
   }
-  json.end_array();
   return {};
-}
-
-void write_texts(json::Writer& out, std::string_view name, std::span<const std::string> texts) {
-  out.key(name);
-  out.begin_array();
-  for (const std::string& text : texts) out.string(text);
-  out.end_array();
 }
 
 }  // namespace modelutils

@@ -20,17 +20,11 @@ class ArrayToJson : public gguf::ArrayVisitor {
   json::Writer& json_;
 };
 
-/// Writes the member "shape".
-void write_shape(json::Writer& json, std::span<const u64> shape);
-
 /// Writes a value; arrays in full. A float32 is written as its exact double. Errors: those of reading.
 Status write_json_value(json::Writer& json, const ListedValue& value);
 
 /// Writes the member "array_types": element types from the outermost array inwards, as gguf-py's field.types. Errors:
 /// those of reading.
 Status write_array_types(json::Writer& json, ListedArray listed);
-
-/// Writes an array of texts.
-void write_texts(json::Writer& out, std::string_view name, std::span<const std::string> texts);
 
 }  // namespace modelutils

@@ -10,11 +10,6 @@ namespace modelutils {
 
 namespace {
 
-void number_or_null(json::Writer& json, std::string_view name, std::optional<u64> value) {
-  json.key(name);
-  value ? json.number(*value) : json.null();
-}
-
 // Writes the type's name, or the number of an unknown GGUF type.
 void write_type(json::Writer& json, const Listing& listing, const ListedTensor& tensor) {
   json.key("type");
@@ -32,75 +27,58 @@ void write_type(json::Writer& json, const Listing& listing, const ListedTensor& 
 void write_adapter(json::Writer& json, const Listing& listing) {
   const std::optional<AdapterFacts>& adapter = listing.facts.adapter;
   if (!adapter) return;
-  json.key("adapter");
-  json.begin_object();
+  const auto in_adapter = json.object("adapter");
   json.member("form", adapter->form);
-  json.key("alpha");
-  adapter->alpha ? json.number(*adapter->alpha) : json.null();
+  json.member_or_null("alpha", adapter->alpha);
   json.member("others", adapter->others);
   MemberNames names;
   bool altered = false;
-  json.key("targets");
-  json.begin_object();
+  const auto in_targets = json.object("targets");
   for (const AdapterTarget& target : adapter->targets) {
-    json.key(names.claim(target.name, altered));
-    json.begin_object();
+    const auto in_object = json.object(names.claim(target.name, altered));
     if (altered) json.member("name", target.name);
     json.member("rank", target.rank);
     json.member("scale", target.scale);
     json.member("in", target.columns);
     json.member("out", target.rows);
     json.member("stack", target.slices);
-    json.end_object();
   }
-  json.end_object();
-  json.end_object();
 }
 
 void write_facts(json::Writer& json, const Listing& listing) {
   const ListedFile& first = listing.files.front();
   json.member("schema", "gguf-dump/1");
-  number_or_null(json, "file_size", listing.facts.file_size);
+  json.member_or_null("file_size", listing.facts.file_size);
   json.member("alignment", first.alignment);
-  number_or_null(json, "data_offset", first.data_offset);
-  number_or_null(json, "parameters", listing.facts.parameters);
-  json.key("bits_per_weight");
-  listing.facts.bits_per_weight ? json.number(*listing.facts.bits_per_weight) : json.null();
+  json.member_or_null("data_offset", first.data_offset);
+  json.member_or_null("parameters", listing.facts.parameters);
+  json.member_or_null("bits_per_weight", listing.facts.bits_per_weight);
   if (const auto& can = listing.facts.chat_template) {
-    json.key("chat_template");
-    json.begin_object();
+    const auto in_chat_template = json.object("chat_template");
     json.member("system", can->system);
     json.member("tools", can->tools);
     json.member("thinking", can->thinking);
     json.member("multimodal", can->multimodal);
-    json.end_object();
   }
   write_adapter(json, listing);
-  json.key("types");
-  json.begin_object();
+  const auto in_types = json.object("types");
   for (const TypeTotal& total : listing.facts.types) {
-    json.key(total.name);
-    json.begin_object();
+    const auto in_object = json.object(total.name);
     json.member("tensors", total.tensors);
-    number_or_null(json, "bytes", total.bytes);
-    json.end_object();
+    json.member_or_null("bytes", total.bytes);
   }
-  json.end_object();
 }
 
 void write_gguf_files(json::Writer& json, const Listing& listing) {
-  json.key("files");
-  json.begin_array();
+  const auto in_files = json.array("files");
   for (const ListedFile& file : listing.files) {
-    json.begin_object();
+    const auto in_object = json.object();
     json.member("name", file.name);
-    number_or_null(json, "file_size", file.size);
+    json.member_or_null("file_size", file.size);
     json.member("alignment", file.alignment);
-    number_or_null(json, "data_offset", file.data_offset);
+    json.member_or_null("data_offset", file.data_offset);
     json.member("tensors", file.tensors);
-    json.end_object();
   }
-  json.end_array();
 }
 
 Status write_excerpt(json::Writer& json, const ListedArray& listed) {
@@ -135,47 +113,41 @@ Status write_key(json::Writer& json, const ListedKey& key, const ListingOptions&
 Status write_gguf_keys(json::Writer& json, const Listing& listing, const ListingOptions& options) {
   MemberNames names;
   bool altered = false;
-  json.key("metadata");
-  json.begin_object();
+  const auto in_metadata = json.object("metadata");
   for (const ListedKey& field : listing.header_fields) {
     names.claim(field.name, altered);
     if (field.is_hidden) continue;
-    json.key(field.name);
-    json.begin_object();
+    const auto in_object = json.object(field.name);
     MU_TRY(write_key(json, field, options));
-    json.end_object();
   }
   for (const ListedKey& key : listing.keys) {
-    json.key(names.claim(key.name, altered));
-    json.begin_object();
+    const auto in_object = json.object(names.claim(key.name, altered));
     if (altered) json.member("name", key.name);
     MU_TRY(write_key(json, key, options));
-    json.end_object();
   }
-  json.end_object();
   return {};
 }
 
 void write_gguf_tensor(json::Writer& json, const Listing& listing, const ListedTensor& tensor) {
   json.member("index", tensor.index);
-  write_shape(json, tensor.shape());
+  json.values("shape", tensor.shape());
   write_type(json, listing, tensor);
   json.member("offset", tensor.offset());
-  number_or_null(json, "data_offset", tensor.data_offset());
-  number_or_null(json, "bytes", tensor.bytes());
+  json.member_or_null("data_offset", tensor.data_offset());
+  json.member_or_null("bytes", tensor.bytes());
   if (listing.is_split()) json.member("file", listing.files[tensor.stored->file].name);
 }
 
 void write_safetensors_tensor(json::Writer& json, const Listing& listing, const ListedTensor& tensor) {
   json.member("dtype", tensor.type_name);
-  write_shape(json, tensor.shape());
-  json.key("data_offsets");
-  json.begin_array();
-  json.number(tensor.entry->begin);
-  json.number(tensor.entry->end);
-  json.end_array();
+  json.values("shape", tensor.shape());
+  {
+    const auto in_data_offsets = json.array("data_offsets");
+    json.number(tensor.entry->begin);
+    json.number(tensor.entry->end);
+  }
   json.member("file", listing.files[tensor.stored->file].name);
-  number_or_null(json, "bytes", tensor.bytes());
+  json.member_or_null("bytes", tensor.bytes());
 }
 
 template <typename WriteMembers>
@@ -183,36 +155,27 @@ void write_tensors(json::Writer& json, const Listing& listing, WriteMembers&& wr
   MemberNames names;
   bool altered = false;
   json.key("tensors");  // empty with --no-tensors, as gguf-py has it
-  json.begin_object();
+  const auto in_object = json.object();
   for (const ListedTensor& tensor : listing.tensors) {
-    json.key(listing.names_differ ? tensor.name() : names.claim(tensor.name(), altered));
-    json.begin_object();
+    const auto in_item = json.object(listing.names_differ ? tensor.name() : names.claim(tensor.name(), altered));
     if (altered) json.member("name", tensor.name());
     write_members(json, listing, tensor);
-    json.end_object();
   }
-  json.end_object();
 }
 
 void write_modules(json::Writer& json, const Listing& listing) {
-  json.key("modules");
-  json.begin_object();
+  const auto in_modules = json.object("modules");
   for (const ListedModule& module : listing.modules) {
-    json.key(module.path);
-    json.begin_object();
+    const auto in_object = json.object(module.path);
     json.member("quantized", module.quantized);
-    json.key("mode");
-    module.mode.empty() ? json.null() : json.string(module.mode);
+    json.text_or_null("mode", module.mode);
     json.key("bits");
     module.mode.empty() ? json.null() : json.number(module.bits);
     json.key("group_size");
     module.group_size == 0 ? json.null() : json.number(module.group_size);
-    json.key("symmetric");
-    module.symmetric ? json.boolean(*module.symmetric) : json.null();
-    write_shape(json, module.shape);
-    json.end_object();
+    json.member_or_null("symmetric", module.symmetric);
+    json.values("shape", module.shape);
   }
-  json.end_object();
 }
 
 Status write_gguf(json::Writer& json, const Listing& listing, const ListingOptions& options) {
@@ -229,22 +192,21 @@ Status write_gguf(json::Writer& json, const Listing& listing, const ListingOptio
 void write_safetensors(json::Writer& json, const Listing& listing, const ListingOptions& options) {
   json.member("schema", "st-dump/1");
   json.member("path", listing.path);
-  json.key("metadata");
-  json.begin_object();
-  for (const ListedKey& key : listing.keys) json.member(key.name, std::get<std::string_view>(key.value));
-  json.end_object();
-  json.key("files");
-  json.begin_array();
-  for (const ListedFile& file : listing.files) {
-    json.begin_object();
-    json.member("name", file.name);
-    json.member("header_bytes", file.header_bytes);
-    number_or_null(json, "file_size", file.size);
-    json.end_object();
+  {
+    const auto in_metadata = json.object("metadata");
+    for (const ListedKey& key : listing.keys) json.member(key.name, std::get<std::string_view>(key.value));
   }
-  json.end_array();
+  {
+    const auto in_files = json.array("files");
+    for (const ListedFile& file : listing.files) {
+      const auto in_object = json.object();
+      json.member("name", file.name);
+      json.member("header_bytes", file.header_bytes);
+      json.member_or_null("file_size", file.size);
+    }
+  }
   write_tensors(json, listing, write_safetensors_tensor);
-  number_or_null(json, "parameters", listing.facts.parameters);
+  json.member_or_null("parameters", listing.facts.parameters);
   write_adapter(json, listing);
   if (options.modules) write_modules(json, listing);
 }
@@ -253,13 +215,14 @@ void write_safetensors(json::Writer& json, const Listing& listing, const Listing
 
 Status write_listing_json(TextOutput& out, const Listing& listing, const ListingOptions& options) {
   json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  json.begin_object();
-  if (listing.format == Listing::Format::gguf) {
-    MU_TRY(write_gguf(json, listing, options));
-  } else {
-    write_safetensors(json, listing, options);
+  {
+    const auto in_object = json.object();
+    if (listing.format == Listing::Format::gguf) {
+      MU_TRY(write_gguf(json, listing, options));
+    } else {
+      write_safetensors(json, listing, options);
+    }
   }
-  json.end_object();
   json.end_line();
   json.flush();
   return {};
@@ -269,17 +232,18 @@ Status write_listing_jsonl(TextOutput& out, const Listing& listing, const Listin
   const bool with_file = shows_files(listing, options) || listing.format == Listing::Format::safetensors;
   json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
   for (const ListedTensor& tensor : listing.tensors) {
-    json.begin_object();
-    json.member("index", tensor.index);
-    json.member("name", tensor.name());
-    write_type(json, listing, tensor);
-    write_shape(json, tensor.shape());
-    number_or_null(json, "parameters", tensor.parameters);
-    number_or_null(json, "bytes", tensor.bytes());
-    json.member("offset", tensor.offset());
-    number_or_null(json, "data_offset", tensor.data_offset());
-    if (with_file) json.member("file", shown_file(listing, tensor, options));
-    json.end_object();
+    {
+      const auto in_object = json.object();
+      json.member("index", tensor.index);
+      json.member("name", tensor.name());
+      write_type(json, listing, tensor);
+      json.values("shape", tensor.shape());
+      json.member_or_null("parameters", tensor.parameters);
+      json.member_or_null("bytes", tensor.bytes());
+      json.member("offset", tensor.offset());
+      json.member_or_null("data_offset", tensor.data_offset());
+      if (with_file) json.member("file", shown_file(listing, tensor, options));
+    }
     json.end_line();
   }
   json.flush();

@@ -9,7 +9,7 @@
 #include "base/counted.h"
 #include "base/escape.h"
 #include "base/numbers.h"
-#include "report/json_value.h"
+#include "json/writer.h"
 #include "report/remarks_json.h"
 #include "tensor/shape.h"
 
@@ -33,45 +33,35 @@ void write_type_totals(json::Writer& out, const QuantizeReport& report) {
     ++tensors;
     bytes += tensor.bytes;
   }
-  out.key("types");
-  out.begin_object();
+  const auto in_types = out.object("types");
   for (const auto& [name, total] : totals) {
-    out.key(name);
-    out.begin_object();
+    const auto in_object = out.object(name);
     out.member("tensors", total.first);
     out.member("bytes", total.second);
-    out.end_object();
   }
-  out.end_object();
 }
 
 void write_tensor(json::Writer& out, const QuantizedTensor& tensor) {
-  out.begin_object();
+  const auto in_object = out.object();
   out.member("name", tensor.name);
   out.member("source", tensor.source);
   out.member("type", type_name(tensor.type));
-  write_shape(out, tensor.ne);
+  out.values("shape", tensor.ne);
   out.member("bytes", tensor.bytes);
   const TypeInfo& info = type_info(tensor.type);
-  out.key("bits");
-  out.number(8.0 * info.block_bytes / info.block_elements);
+  out.member("bits", 8.0 * info.block_bytes / info.block_elements);
   out.member("copied", tensor.copied);
   out.member("importance", tensor.weighted);
   if (tensor.measured) {
     const TensorError& error = tensor.error;
-    out.key("rms");
-    out.number(error.plain.rms());
-    out.key("cosine");
-    out.number(error.plain.cosine());
-    out.key("max_abs");
-    out.number(error.plain.max_abs);
+    out.member("rms", error.plain.rms());
+    out.member("cosine", error.plain.cosine());
+    out.member("max_abs", error.plain.max_abs);
     if (tensor.weighted) {
-      out.key("weighted_rms");
-      out.number(error.weighted.rms());
+      out.member("weighted_rms", error.weighted.rms());
     }
   }
   if (!tensor.reason.empty()) out.member("reason", tensor.reason);
-  out.end_object();
 }
 
 // The errors of all tensors converted to one type.
@@ -126,47 +116,34 @@ std::string types_text(const QuantizeReport& report) {
 
 std::string quantize_json(const QuantizeReport& report) {
   json::Writer out;
-  out.begin_object();
-  out.member("schema", "gguf-quantize/1");
-  out.member("input", report.input);
-  out.member("output", report.output);
-  out.member("architecture", report.architecture);
-  out.member("type", report.mix);
-  out.key("imatrix");
-  if (report.importance.empty()) {
-    out.null();
-  } else {
-    out.string(report.importance);
+  {
+    const auto in_object = out.object();
+    out.member("schema", "gguf-quantize/1");
+    out.member("input", report.input);
+    out.member("output", report.output);
+    out.member("architecture", report.architecture);
+    out.member("type", report.mix);
+    out.text_or_null("imatrix", report.importance);
+    out.member("dry_run", report.dry_run);
+    out.member("file_bytes", report.file_bytes);
+    out.text_or_null("sample", report.sample);
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const QuantizedTensor& tensor : report.tensors) write_tensor(out, tensor);
+    }
+    {
+      const auto in_worst = out.array("worst");
+      for (const std::size_t i : report.worst_first()) out.string(report.tensors[i].name);
+    }
+    out.values("recipe", report.recipe());
+    write_remarks(out, report.remarks);
+    const auto in_totals = out.object("totals");
+    out.member("tensors", static_cast<u64>(report.tensors.size()));
+    out.member("bytes", report.bytes());
+    out.member("source_bytes", report.source_bytes());
+    out.member("bits_per_weight", bits_per_weight(report.bytes(), report.elements()));
+    write_type_totals(out, report);
   }
-  out.member("dry_run", report.dry_run);
-  out.member("file_bytes", report.file_bytes);
-  out.key("sample");
-  if (report.sample.empty()) {
-    out.null();
-  } else {
-    out.string(report.sample);
-  }
-  out.key("tensors");
-  out.begin_array();
-  for (const QuantizedTensor& tensor : report.tensors) write_tensor(out, tensor);
-  out.end_array();
-  out.key("worst");
-  out.begin_array();
-  for (const std::size_t i : report.worst_first()) out.string(report.tensors[i].name);
-  out.end_array();
-  const std::vector<std::string> recipe = report.recipe();
-  write_texts(out, "recipe", recipe);
-  write_remarks(out, report.remarks);
-  out.key("totals");
-  out.begin_object();
-  out.member("tensors", static_cast<u64>(report.tensors.size()));
-  out.member("bytes", report.bytes());
-  out.member("source_bytes", report.source_bytes());
-  out.key("bits_per_weight");
-  out.number(bits_per_weight(report.bytes(), report.elements()));
-  write_type_totals(out, report);
-  out.end_object();
-  out.end_object();
   out.end_line();
   return out.text();
 }

@@ -3,17 +3,14 @@
 namespace modelutils {
 
 void write_remarks(json::Writer& out, const FindingLog& remarks) {
-  out.key("remarks");
-  out.begin_array();
+  const auto in_remarks = out.array("remarks");
   for (const Finding& remark : remarks.findings()) {
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("severity", severity_name(remark.severity));
     out.member("code", remark.code);
     out.member("where", remark.where);
     out.member("message", remark.message);
-    out.end_object();
   }
-  out.end_array();
 }
 
 }  // namespace modelutils

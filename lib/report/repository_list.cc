@@ -25,17 +25,14 @@ std::string lines(const std::vector<RepositoryEntry>& entries) {
 }
 
 void write_entries(json::Writer& out, std::string_view name, const std::vector<RepositoryEntry>& entries) {
-  out.key(name);
-  out.begin_array();
+  const auto in_array = out.array(name);
   for (const RepositoryEntry& entry : entries) {
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("name", entry.name);
     out.member("files", entry.files);
     out.member("bytes", entry.bytes);
-    if (entry.fits) out.member("fits", *entry.fits);
-    out.end_object();
+    out.member("fits", entry.fits);
   }
-  out.end_array();
 }
 
 }  // namespace
@@ -61,18 +58,14 @@ std::string repository_text(const Repository& repository) {
 
 std::string repository_json(const Repository& repository) {
   json::Writer out;
-  out.begin_object();
-  out.member("schema", "repository/1");
-  out.member("path", repository.path);
-  out.key("commit");
-  if (repository.commit.empty()) {
-    out.null();
-  } else {
-    out.string(repository.commit);
+  {
+    const auto in_object = out.object();
+    out.member("schema", "repository/1");
+    out.member("path", repository.path);
+    out.text_or_null("commit", repository.commit);
+    write_entries(out, "models", repository.models);
+    write_entries(out, "others", repository.others);
   }
-  write_entries(out, "models", repository.models);
-  write_entries(out, "others", repository.others);
-  out.end_object();
   return out.text() + "\n";
 }
 

@@ -60,29 +60,24 @@ class TokenList {
 
   void write_json(TextOutput& out) const {
     json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-    json.begin_object();
-    json.member("schema", "vocabulary/1");
-    if (!form_.path.empty()) json.member("path", form_.path);
-    json.member("model", keys_.model);
-    json.member("size", u64{keys_.tokens.size()});
-    json.key("tokens");
-    json.begin_array();
-    for (const u32 id : ids_) {
-      json.begin_object();
-      json.member("id", id);
-      json.member("text", keys_.tokens[id]);
-      json.member("type", type(id));
-      if (id < keys_.scores.size()) json.member("score", keys_.scores[id]);
-      if (!roles_[id].empty()) {
-        json.key("roles");
-        json.begin_array();
-        for (const std::string_view role : roles_[id]) json.string(role);
-        json.end_array();
+    {
+      const auto in_object = json.object();
+      json.member("schema", "vocabulary/1");
+      if (!form_.path.empty()) json.member("path", form_.path);
+      json.member("model", keys_.model);
+      json.member("size", u64{keys_.tokens.size()});
+      const auto in_tokens = json.array("tokens");
+      for (const u32 id : ids_) {
+        const auto in_item = json.object();
+        json.member("id", id);
+        json.member("text", keys_.tokens[id]);
+        json.member("type", type(id));
+        if (id < keys_.scores.size()) json.member("score", keys_.scores[id]);
+        if (!roles_[id].empty()) {
+          json.values("roles", roles_[id]);
+        }
       }
-      json.end_object();
     }
-    json.end_array();
-    json.end_object();
     json.end_line();
     json.flush();
   }
@@ -161,19 +156,17 @@ class TokenList {
 void write_ids_json(TextOutput& out, const tokenizer::Encoder& encoder, const std::vector<u32>& ids,
                     const TokenForm& form, bool with_text) {
   json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  json.begin_object();
-  json.member("schema", "tokens/1");
-  if (!form.path.empty()) json.member("path", form.path);
-  json.key("ids");
-  json.begin_array();
-  for (const u32 id : ids) json.number(id);
-  json.end_array();
-  json.key("pieces");
-  json.begin_array();
-  for (const u32 id : ids) json.string(encoder.piece(id));
-  json.end_array();
-  if (with_text) json.member("text", encoder.decode(ids));
-  json.end_object();
+  {
+    const auto in_object = json.object();
+    json.member("schema", "tokens/1");
+    if (!form.path.empty()) json.member("path", form.path);
+    json.values("ids", ids);
+    {
+      const auto in_pieces = json.array("pieces");
+      for (const u32 id : ids) json.string(encoder.piece(id));
+    }
+    if (with_text) json.member("text", encoder.decode(ids));
+  }
   json.end_line();
   json.flush();
 }

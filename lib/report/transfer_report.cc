@@ -8,7 +8,7 @@
 
 #include "base/counted.h"
 #include "base/escape.h"
-#include "report/json_value.h"
+#include "json/writer.h"
 #include "report/remarks_json.h"
 #include "tensor/shape.h"
 
@@ -33,76 +33,47 @@ KindTotals totals_by_form(const TransferReport& report) {
   return totals;
 }
 
-void write_or_null(json::Writer& out, std::string_view name, const std::string& text) {
-  out.key(name);
-  if (text.empty()) {
-    out.null();
-  } else {
-    out.string(text);
-  }
-}
-
 void write_tensor(json::Writer& out, const TensorReport& tensor, bool to_gguf) {
-  out.begin_object();
+  const auto in_object = out.object();
   out.member("name", tensor.name);
   out.member("source", tensor.source);
   out.member(to_gguf ? "form" : "source_type", tensor.source_form);
   out.member(to_gguf ? "type" : "form", tensor.form);
-  write_shape(out, tensor.shape);
+  out.values("shape", tensor.shape);
   out.member("bytes", tensor.bytes);
-  out.key("exact");
-  if (tensor.exact) {
-    out.boolean(*tensor.exact);
-  } else {
-    out.null();
-  }
+  out.member_or_null("exact", tensor.exact);
   if (!to_gguf) {
-    out.key("rms");
-    if (tensor.rms) {
-      out.number(*tensor.rms);
-    } else {
-      out.null();
-    }
+    out.member_or_null("rms", tensor.rms);
   }
   if (!tensor.reason.empty()) out.member("reason", tensor.reason);
   if (to_gguf && tensor.rms) {
     out.member("relative_rms_error", *tensor.rms);
     out.member("max_abs_error", *tensor.max_abs);
   }
-  out.end_object();
 }
 
 void write_files(json::Writer& out, const TransferReport& report, bool to_gguf) {
-  out.key("files");
-  out.begin_array();
+  const auto in_files = out.array("files");
   for (const OutputFile& file : report.files) {
-    out.begin_object();
-    write_or_null(out, to_gguf ? "path" : "name", file.path);
+    const auto in_object = out.object();
+    out.text_or_null(to_gguf ? "path" : "name", file.path);
     out.member("bytes", file.bytes);
     out.member("tensors", file.tensors);
-    out.end_object();
   }
-  out.end_array();
 }
 
 void write_totals(json::Writer& out, const TransferReport& report, bool to_gguf) {
-  out.key("totals");
-  out.begin_object();
+  const auto in_totals = out.object("totals");
   out.member("tensors", static_cast<u64>(report.tensors.size()));
   out.member("inexact_tensors", report.inexact_tensors());
   if (!to_gguf || report.dry_run) out.member("unmeasured_tensors", report.unmeasured_tensors());
   out.member("bytes", report.bytes());
-  out.key(to_gguf ? "types" : "forms");
-  out.begin_object();
+  const auto in_object = out.object(to_gguf ? "types" : "forms");
   for (const auto& [form, total] : totals_by_form(report)) {
-    out.key(form);
-    out.begin_object();
+    const auto in_item = out.object(form);
     out.member("tensors", total.tensors);
     out.member("bytes", total.bytes);
-    out.end_object();
   }
-  out.end_object();
-  out.end_object();
 }
 
 }  // namespace
@@ -110,26 +81,27 @@ void write_totals(json::Writer& out, const TransferReport& report, bool to_gguf)
 std::string transfer_json(const TransferReport& report) {
   const bool to_gguf = report.kind == ReportKind::mlx2gguf;
   json::Writer out;
-  out.begin_object();
-  out.member("schema", to_gguf ? "mlx2gguf/1" : "gguf2mlx/1");
-  out.member("input", report.input);
-  if (!to_gguf) out.member("output", report.output);
-  out.member("architecture", report.architecture);
-  out.member(to_gguf ? "name" : "model_type", to_gguf ? report.name : report.model_type);
-  out.member("dry_run", report.dry_run);
-  write_files(out, report, to_gguf);
-  out.key("tensors");
-  out.begin_array();
-  for (const TensorReport& tensor : report.tensors) write_tensor(out, tensor, to_gguf);
-  out.end_array();
-  std::vector<std::string> left_out;
-  left_out.reserve(report.left_out.size());
-  for (const LeftOut& tensor : report.left_out) left_out.push_back(left_out_text(tensor));
-  write_texts(out, "left_out", left_out);
-  if (!to_gguf) write_texts(out, "assumed", report.assumed);
-  write_remarks(out, report.remarks);
-  write_totals(out, report, to_gguf);
-  out.end_object();
+  {
+    const auto in_object = out.object();
+    out.member("schema", to_gguf ? "mlx2gguf/1" : "gguf2mlx/1");
+    out.member("input", report.input);
+    if (!to_gguf) out.member("output", report.output);
+    out.member("architecture", report.architecture);
+    out.member(to_gguf ? "name" : "model_type", to_gguf ? report.name : report.model_type);
+    out.member("dry_run", report.dry_run);
+    write_files(out, report, to_gguf);
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const TensorReport& tensor : report.tensors) write_tensor(out, tensor, to_gguf);
+    }
+    std::vector<std::string> left_out;
+    left_out.reserve(report.left_out.size());
+    for (const LeftOut& tensor : report.left_out) left_out.push_back(left_out_text(tensor));
+    out.values("left_out", left_out);
+    if (!to_gguf) out.values("assumed", report.assumed);
+    write_remarks(out, report.remarks);
+    write_totals(out, report, to_gguf);
+  }
   out.end_line();
   return out.text();
 }

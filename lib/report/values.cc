@@ -10,7 +10,6 @@
 #include "base/terminal_text.h"
 #include "json/writer.h"
 #include "listing/value_reader.h"
-#include "report/json_value.h"
 #include "report/table.h"
 
 namespace modelutils {
@@ -31,41 +30,33 @@ std::string text_of(i64 value) {
 }
 
 void write_json_row(json::Writer& writer, const TensorStatistics& row, const std::string& path) {
-  const auto number_or_null = [&](std::string_view name, std::optional<double> value) {
-    writer.key(name);
-    value ? writer.number(*value) : writer.null();
-  };
-  writer.begin_object();
-  writer.member("schema", "stats/1");
-  if (!path.empty()) writer.member("path", path);
-  writer.member("name", row.name);
-  writer.member("type", row.type);
-  write_shape(writer, row.shape);
-  writer.key("count");
-  const std::optional<u64> count = checked_product(row.shape);
-  count ? writer.number(*count) : writer.null();
-  if (row.problem.empty()) {
-    const Statistics& s = row.statistics;
-    const auto if_any = [&](double value) { return s.finite() > 0 ? std::optional<double>(value) : std::nullopt; };
-    number_or_null("min", if_any(s.min));
-    number_or_null("max", if_any(s.max));
-    number_or_null("mean", if_any(s.mean));
-    number_or_null("std", if_any(s.deviation));
-    writer.member("zeros", s.zeros);
-    writer.member("nan", s.nans);
-    writer.member("inf", s.infs);
-    writer.member("dead_rows", row.dead_rows);
-    if (row.duplicate_of != nullptr) writer.member("duplicate_of", row.duplicate_of->name);
-    if (!row.histogram.empty()) {
-      writer.key("histogram");
-      writer.begin_array();
-      for (const u64 bin : row.histogram) writer.number(bin);
-      writer.end_array();
+  {
+    const auto in_object = writer.object();
+    writer.member("schema", "stats/1");
+    if (!path.empty()) writer.member("path", path);
+    writer.member("name", row.name);
+    writer.member("type", row.type);
+    writer.values("shape", row.shape);
+    writer.member_or_null("count", checked_product(row.shape));
+    if (row.problem.empty()) {
+      const Statistics& s = row.statistics;
+      const auto if_any = [&](double value) { return s.finite() > 0 ? std::optional<double>(value) : std::nullopt; };
+      writer.member_or_null("min", if_any(s.min));
+      writer.member_or_null("max", if_any(s.max));
+      writer.member_or_null("mean", if_any(s.mean));
+      writer.member_or_null("std", if_any(s.deviation));
+      writer.member("zeros", s.zeros);
+      writer.member("nan", s.nans);
+      writer.member("inf", s.infs);
+      writer.member("dead_rows", row.dead_rows);
+      if (row.duplicate_of != nullptr) writer.member("duplicate_of", row.duplicate_of->name);
+      if (!row.histogram.empty()) {
+        writer.values("histogram", row.histogram);
+      }
+    } else {
+      writer.member("error", row.problem);
     }
-  } else {
-    writer.member("error", row.problem);
   }
-  writer.end_object();
   writer.end_line();
 }
 
@@ -182,28 +173,24 @@ Status write_values(TextOutput& out, const Model& model, const Tensor& tensor, c
     });
   }
   json::Writer writer(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-  writer.begin_object();
-  writer.member("schema", "values/1");
-  if (!options.path.empty()) writer.member("path", options.path);
-  writer.member("name", tensor.name);
-  const std::string_view stored_type = tensor.type ? type_name(*tensor.type) : "unknown";
-  writer.member("type", options.raw ? std::string(stored_type) : model.type_text(tensor));
-  write_shape(writer, model.in_file_order(options.raw ? tensor.ne : model.ne_of(tensor)));
-  if (options.slice) {
-    writer.key("slice_shape");
-    writer.begin_array();
-    for (const u64 size : options.slice->shape()) writer.number(size);
-    writer.end_array();
+  {
+    const auto in_object = writer.object();
+    writer.member("schema", "values/1");
+    if (!options.path.empty()) writer.member("path", options.path);
+    writer.member("name", tensor.name);
+    const std::string_view stored_type = tensor.type ? type_name(*tensor.type) : "unknown";
+    writer.member("type", options.raw ? std::string(stored_type) : model.type_text(tensor));
+    writer.values("shape", model.in_file_order(options.raw ? tensor.ne : model.ne_of(tensor)));
+    if (options.slice) {
+      writer.values("slice_shape", options.slice->shape());
+    }
+    const auto in_values = writer.array("values");
+    MU_TRY(reader.read(count, [&](auto value) {
+      if (!is_wanted()) return left > 0;
+      writer.number(value);
+      return !out.closed();
+    }));
   }
-  writer.key("values");
-  writer.begin_array();
-  MU_TRY(reader.read(count, [&](auto value) {
-    if (!is_wanted()) return left > 0;
-    writer.number(value);
-    return !out.closed();
-  }));
-  writer.end_array();
-  writer.end_object();
   writer.end_line();
   writer.flush();
   return {};

@@ -16,41 +16,27 @@ std::string verify_summary(const VerifyReport& report) {
 
 std::string verify_json(const VerifyReport& report, bool strict) {
   json::Writer out;
-  const auto optional_text = [&](std::string_view name, std::string_view text) {
-    out.key(name);
-    if (text.empty()) {
-      out.null();
-    } else {
-      out.string(text);
+  const auto optional_text = [&](std::string_view name, std::string_view text) { out.text_or_null(name, text); };
+  {
+    const auto in_object = out.object();
+    out.member("schema", "verify/1");
+    out.member("path", report.path);
+    optional_text("format", report.format);
+    if (!report.policy.empty()) out.member("policy", report.policy);
+    out.member("verdict", report.is_bad(strict) ? "bad" : "ok");
+    out.member("errors", report.errors);
+    out.member("warnings", report.warnings);
+    const auto in_findings = out.array("findings");
+    for (const Finding& finding : report.findings) {
+      const auto in_item = out.object();
+      out.member("severity", severity_name(finding.severity));
+      out.member("code", finding.code);
+      optional_text("file", finding.file);
+      out.member_or_null("offset", finding.offset);
+      optional_text("where", finding.where);
+      out.member("message", finding.message);
     }
-  };
-  out.begin_object();
-  out.member("schema", "verify/1");
-  out.member("path", report.path);
-  optional_text("format", report.format);
-  if (!report.policy.empty()) out.member("policy", report.policy);
-  out.member("verdict", report.is_bad(strict) ? "bad" : "ok");
-  out.member("errors", report.errors);
-  out.member("warnings", report.warnings);
-  out.key("findings");
-  out.begin_array();
-  for (const Finding& finding : report.findings) {
-    out.begin_object();
-    out.member("severity", severity_name(finding.severity));
-    out.member("code", finding.code);
-    optional_text("file", finding.file);
-    out.key("offset");
-    if (finding.offset) {
-      out.number(*finding.offset);
-    } else {
-      out.null();
-    }
-    optional_text("where", finding.where);
-    out.member("message", finding.message);
-    out.end_object();
   }
-  out.end_array();
-  out.end_object();
   out.end_line();
   return out.text();
 }

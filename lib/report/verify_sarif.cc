@@ -80,18 +80,15 @@ class SarifForm : public VerifyForm {
   std::string finish() override {
     std::string lines = is_open_ ? std::string() : add({});
     json::Writer out;
-    out.begin_object();
-    out.key("driver");
-    out.begin_object();
-    out.member("name", "verify (modelutils)");
-    out.member("version", MODELUTILS_VERSION);
-    out.member("informationUri", information_uri);
-    out.key("rules");
-    out.begin_array();
-    for (const Rule& rule : rules_) write_rule(out, rule);
-    out.end_array();
-    out.end_object();
-    out.end_object();
+    {
+      const auto in_object = out.object();
+      const auto in_driver = out.object("driver");
+      out.member("name", "verify (modelutils)");
+      out.member("version", MODELUTILS_VERSION);
+      out.member("informationUri", information_uri);
+      const auto in_rules = out.array("rules");
+      for (const Rule& rule : rules_) write_rule(out, rule);
+    }
     return lines + "\n],\"columnKind\":\"utf16CodeUnits\",\"tool\":" + out.text() + "}]}\n";
   }
 
@@ -110,68 +107,58 @@ class SarifForm : public VerifyForm {
   std::string result(const VerifyReport& report, const Finding& finding) {
     const std::string path = path_of_finding(report, finding);
     json::Writer out;
-    out.begin_object();
-    out.member("ruleId", finding.code);
-    out.member("ruleIndex", static_cast<u64>(rule_of(finding)));
-    out.member("level", level_of(finding.severity));
-    out.key("message");
-    write_text(out, sentence(escape_brackets(text_of_finding(finding))));
-    out.key("locations");
-    out.begin_array();
-    out.begin_object();
-    out.key("physicalLocation");
-    out.begin_object();
-    out.key("artifactLocation");
-    out.begin_object();
-    out.member("uri", uri(path));
-    out.end_object();
-    out.key("region");
-    out.begin_object();
-    out.member("startLine", u64{1});  // GitHub hides results without a line
-    if (finding.offset) out.member("byteOffset", *finding.offset);
-    if (finding.offset) out.member("byteLength", u64{1});
-    out.end_object();
-    out.end_object();
-    out.end_object();
-    out.end_array();
-    // Leaves the offset out, so that the fingerprint is stable between runs.
-    const std::string identity = finding.code + '\0' + path + '\0' + finding.where;
-    out.key("partialFingerprints");
-    out.begin_object();
-    std::string hex;
-    for (const char byte : xxh3_digest(std::as_bytes(std::span(identity))))
-      hex += fmt::format("{:02x}", static_cast<u8>(byte));
-    out.member("modelutils/v1", hex);
-    out.end_object();
-    out.end_object();
+    {
+      const auto in_object = out.object();
+      out.member("ruleId", finding.code);
+      out.member("ruleIndex", static_cast<u64>(rule_of(finding)));
+      out.member("level", level_of(finding.severity));
+      out.key("message");
+      write_text(out, sentence(escape_brackets(text_of_finding(finding))));
+      {
+        const auto in_locations = out.array("locations");
+        const auto in_item = out.object();
+        const auto in_physical_location = out.object("physicalLocation");
+        {
+          const auto in_artifact_location = out.object("artifactLocation");
+          out.member("uri", uri(path));
+        }
+        const auto in_region = out.object("region");
+        out.member("startLine", u64{1});  // GitHub hides results without a line
+        out.member("byteOffset", finding.offset);
+        if (finding.offset) out.member("byteLength", u64{1});
+      }
+      // Leaves the offset out, so that the fingerprint is stable between runs.
+      const std::string identity = finding.code + '\0' + path + '\0' + finding.where;
+      const auto in_partial_fingerprints = out.object("partialFingerprints");
+      std::string hex;
+      for (const char byte : xxh3_digest(std::as_bytes(std::span(identity))))
+        hex += fmt::format("{:02x}", static_cast<u8>(byte));
+      out.member("modelutils/v1", hex);
+    }
     return out.text();
   }
 
   static void write_text(json::Writer& out, const std::string& text) {
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("text", text);
-    out.end_object();
   }
 
   static void write_rule(json::Writer& out, const Rule& rule) {
     const std::string page = page_of_finding(rule.code).value_or(rule.code);
     const std::string plain = plain_text(page);
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("id", rule.code);
     out.key("shortDescription");
     write_text(out, sentence(first_sentence(plain)));
     out.key("fullDescription");
     write_text(out, sentence(plain));
-    out.key("help");
-    out.begin_object();
-    out.member("text", sentence(plain));
-    out.member("markdown", sentence(page));
-    out.end_object();
-    out.key("defaultConfiguration");
-    out.begin_object();
+    {
+      const auto in_help = out.object("help");
+      out.member("text", sentence(plain));
+      out.member("markdown", sentence(page));
+    }
+    const auto in_default_configuration = out.object("defaultConfiguration");
     out.member("level", level_of(rule.severity));
-    out.end_object();
-    out.end_object();
   }
 
   bool is_open_ = false;

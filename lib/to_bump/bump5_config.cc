@@ -28,62 +28,62 @@ class Texts {
       : index_(index), mapping_(mapping), header_(mapping.header), out_(json::Writer::Style::pretty) {}
 
   std::string config_json() {
-    out_.begin_object();
-    out_.key("architectures");
-    out_.begin_array();
-    out_.string("LlamaForCausalLM");  // for every model: the engine goes by model_type
-    out_.end_array();
-    out_.member("model_type", mapping_.hyper.stated.architecture);
-    out_.member("num_hidden_layers", header_.num_layers);
-    out_.member("hidden_size", header_.embed_dim);
-    out_.member("intermediate_size", header_.intermediate);
-    out_.member("num_attention_heads", header_.num_heads);
-    out_.member("num_key_value_heads", header_.num_kv_heads);
-    out_.member("vocab_size", header_.vocab_size);
-    out_.member("max_position_embeddings", header_.context_len);
-    decimal("rms_norm_eps", mapping_.hyper.rms_eps.value_or(0));
-    decimal("rope_theta", mapping_.hyper.rope_theta);
-    out_.member("attn_out_dim", header_.num_heads * header_.head_dim);
-    out_.member("tie_word_embeddings", !mapping_.features.untied);
-    out_.member("num_merges", header_.num_merges);
-    out_.member("total_vocab_bytes", header_.vocab_bytes);
-    if (mapping_.sliding_window != 0) out_.member("sliding_window", mapping_.sliding_window);
-    out_.member("rope_layout", mapping_.family->engine.rope_layout);
-    text("chat_template", "tokenizer.chat_template");
-    text("finetune", "general.finetune");
-    text("model_name", "general.name");
-    write_tokenizer_contract(false);
-    out_.end_object();
+    {
+      const auto in_object = out_.object();
+      {
+        const auto in_architectures = out_.array("architectures");
+        out_.string("LlamaForCausalLM");  // for every model: the engine goes by model_type
+      }
+      out_.member("model_type", mapping_.hyper.stated.architecture);
+      out_.member("num_hidden_layers", header_.num_layers);
+      out_.member("hidden_size", header_.embed_dim);
+      out_.member("intermediate_size", header_.intermediate);
+      out_.member("num_attention_heads", header_.num_heads);
+      out_.member("num_key_value_heads", header_.num_kv_heads);
+      out_.member("vocab_size", header_.vocab_size);
+      out_.member("max_position_embeddings", header_.context_len);
+      decimal("rms_norm_eps", mapping_.hyper.rms_eps.value_or(0));
+      decimal("rope_theta", mapping_.hyper.rope_theta);
+      out_.member("attn_out_dim", header_.num_heads * header_.head_dim);
+      out_.member("tie_word_embeddings", !mapping_.features.untied);
+      out_.member("num_merges", header_.num_merges);
+      out_.member("total_vocab_bytes", header_.vocab_bytes);
+      if (mapping_.sliding_window != 0) out_.member("sliding_window", mapping_.sliding_window);
+      out_.member("rope_layout", mapping_.family->engine.rope_layout);
+      text("chat_template", "tokenizer.chat_template");
+      text("finetune", "general.finetune");
+      text("model_name", "general.name");
+      write_tokenizer_contract(false);
+    }
     return json::ascii_text(out_.text()) + "\n";
   }
 
   std::string manifest() {
-    out_.begin_object();
-    out_.member("version", u64{5});
-    out_.member("model", mapping_.hyper.stated.architecture);
-    write_layout();
-    write_engine_config();
-    out_.key("template");
-    out_.null();
-    write_quant_summary();
-    write_special_tokens();
-    write_tokenizer_contract(true);
-    out_.key("chat_contract");
-    out_.null();
-    out_.member("num_layers", header_.num_layers);
-    out_.member("embed_dim", header_.embed_dim);
-    out_.member("num_heads", header_.num_heads);
-    out_.member("num_kv_heads", header_.num_kv_heads);
-    out_.member("head_dim", header_.head_dim);
-    out_.member("intermediate_size", header_.intermediate);
-    out_.member("vocab_size", header_.vocab_size);
-    out_.member("context_length", header_.context_len);
-    out_.member("has_attention_biases", mapping_.has_attention_biases);
-    out_.member("has_qk_norm", mapping_.features.qk_norms);
-    out_.member("num_merges", header_.num_merges);
-    out_.member("total_vocab_bytes", header_.vocab_bytes);
-    write_entries();
-    out_.end_object();
+    {
+      const auto in_object = out_.object();
+      out_.member("version", u64{5});
+      out_.member("model", mapping_.hyper.stated.architecture);
+      write_layout();
+      write_engine_config();
+      out_.null_member("template");
+      write_quant_summary();
+      write_special_tokens();
+      write_tokenizer_contract(true);
+      out_.null_member("chat_contract");
+      out_.member("num_layers", header_.num_layers);
+      out_.member("embed_dim", header_.embed_dim);
+      out_.member("num_heads", header_.num_heads);
+      out_.member("num_kv_heads", header_.num_kv_heads);
+      out_.member("head_dim", header_.head_dim);
+      out_.member("intermediate_size", header_.intermediate);
+      out_.member("vocab_size", header_.vocab_size);
+      out_.member("context_length", header_.context_len);
+      out_.member("has_attention_biases", mapping_.has_attention_biases);
+      out_.member("has_qk_norm", mapping_.features.qk_norms);
+      out_.member("num_merges", header_.num_merges);
+      out_.member("total_vocab_bytes", header_.vocab_bytes);
+      write_entries();
+    }
     return json::ascii_text(out_.text()) + "\n";
   }
 
@@ -101,19 +101,16 @@ class Texts {
   }
 
   void write_layout() {
-    out_.key("bump_layout");
-    out_.begin_object();
+    const auto in_bump_layout = out_.object("bump_layout");
     out_.member("header_size", u64{128});
     out_.member("ext_metadata_size", u64{24});
     out_.member("data_start", bump5::header_bytes);
     out_.member("description", "128 bytes of header, 24 bytes of extension, then the dtype table and the entries");
-    out_.end_object();
   }
 
   void write_engine_config() {
     const BumpHyperParameters& hyper = mapping_.hyper;
-    out_.key("config");
-    out_.begin_object();
+    const auto in_config = out_.object("config");
     out_.member("model", hyper.stated.architecture);
     out_.member("embed_dim", header_.embed_dim);
     out_.member("attn_out_dim", header_.num_heads * header_.head_dim);
@@ -145,7 +142,6 @@ class Texts {
     text("finetune", "general.finetune");
     text("model_name", "general.name");
     write_tokenizer_contract(false);
-    out_.end_object();
   }
 
   void write_quant_summary() {
@@ -172,16 +168,14 @@ class Texts {
 
   void write_special_tokens() {
     const auto number = [&](std::string_view name, std::string_view suffix) {
-      const auto id = index_.unsigned_value(fmt::format("tokenizer.ggml.{}", suffix));
-      if (id) out_.member(name, *id);
+      out_.member(name, index_.unsigned_value(fmt::format("tokenizer.ggml.{}", suffix)));
     };
     const auto truth = [&](std::string_view name) {
-      const auto value = index_.bool_value(fmt::format("tokenizer.ggml.{}", name));
-      if (value) out_.member(name, *value);
+      out_.member(name, index_.bool_value(fmt::format("tokenizer.ggml.{}", name)));
     };
     out_.key("special_tokens");
     if (!has_special_tokens()) return out_.null();
-    out_.begin_object();
+    const auto in_object = out_.object();
     number("eos_token_id", "eos_token_id");
     number("bos_token_id", "bos_token_id");
     number("unk_token_id", "unknown_token_id");
@@ -196,7 +190,6 @@ class Texts {
     } else if (!model.empty() && is_utf8(model)) {
       out_.member("tokenizer_model", model);
     }
-    out_.end_object();
   }
 
   bool has_special_tokens() const {
@@ -216,24 +209,20 @@ class Texts {
     if (type.empty() && !null_if_unknown) return;
     out_.key("tokenizer_contract");
     if (type.empty()) return out_.null();
-    out_.begin_object();
+    const auto in_object = out_.object();
     out_.member("tokenizer_type", type);
     out_.member("source", "gguf_metadata");
-    out_.end_object();
   }
 
   void write_entries() {
-    out_.key("entries");
-    out_.begin_array();
+    const auto in_entries = out_.array("entries");
     for (const Bump5Entry& entry : mapping_.entries) {
-      out_.begin_object();
+      const auto in_object = out_.object();
       out_.member("name", entry.entry.name());
       out_.member("dtype", entry.entry.word());
       out_.member("file_offset", entry.entry.offset);
       out_.member("size", entry.entry.size);
-      out_.end_object();
     }
-    out_.end_array();
   }
 
   const gguf::Index& index_;

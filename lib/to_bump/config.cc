@@ -14,7 +14,7 @@ namespace {
 constexpr u64 longest_rope = 65536;  // rotated elements per head; published models have at most 256
 
 void write_llama3(json::Writer& out, const Llama3Rope& rope) {
-  out.begin_object();
+  const auto in_object = out.object();
   out.member("rope_type", "llama3");
   out.key("factor");
   out.decimal(static_cast<float>(rope.factor));
@@ -28,11 +28,10 @@ void write_llama3(json::Writer& out, const Llama3Rope& rope) {
   } else {
     out.number(rope.original_context);
   }
-  out.end_object();
 }
 
 void write_key_scaling(json::Writer& out, const arch::Facts& stated, const RopeScalingKeys& scaling) {
-  out.begin_object();
+  const auto in_object = out.object();
   out.member("rope_type", scaling.type);
   out.member("type", scaling.type);  // the older name, which some readers require
   const auto number = [&](std::string_view name, const arch::Fact& fact) {
@@ -50,7 +49,6 @@ void write_key_scaling(json::Writer& out, const arch::Facts& stated, const RopeS
   number("extrapolation_factor", stated.yarn_extrapolation_factor);
   number("beta_fast", stated.yarn_beta_fast);
   number("beta_slow", stated.yarn_beta_slow);
-  out.end_object();
 }
 
 // Returns the common float type of all matrices; nullopt if there is none.
@@ -122,50 +120,51 @@ std::string bump_config_text(const gguf::Index& index, const BumpMapping& mappin
   const bump::Dimensions& d = hyper.dimensions;
   const HfIdentity identity = hf_identity_of(hyper.stated.architecture, mapping.has_experts).value_or(HfIdentity{});
   json::Writer out(json::Writer::Style::pretty);
-  out.begin_object();
-  out.key("architectures");
-  out.begin_array();
-  out.string(identity.class_name);
-  out.end_array();
-  out.member("model_type", identity.model_type);
-  out.member("num_hidden_layers", d.layers);
-  out.member("hidden_size", d.embed);
-  out.member("intermediate_size", d.intermediate);
-  out.member("num_attention_heads", d.heads);
-  out.member("num_key_value_heads", d.kv_heads);
-  out.member("vocab_size", d.vocab);
-  out.member("max_position_embeddings", d.context);
-  out.key("rms_norm_eps");
-  out.decimal(hyper.rms_eps.value_or(0));
-  out.key("rope_theta");
-  out.decimal(hyper.rope_theta);
+  {
+    const auto in_object = out.object();
+    {
+      const auto in_architectures = out.array("architectures");
+      out.string(identity.class_name);
+    }
+    out.member("model_type", identity.model_type);
+    out.member("num_hidden_layers", d.layers);
+    out.member("hidden_size", d.embed);
+    out.member("intermediate_size", d.intermediate);
+    out.member("num_attention_heads", d.heads);
+    out.member("num_key_value_heads", d.kv_heads);
+    out.member("vocab_size", d.vocab);
+    out.member("max_position_embeddings", d.context);
+    out.key("rms_norm_eps");
+    out.decimal(hyper.rms_eps.value_or(0));
+    out.key("rope_theta");
+    out.decimal(hyper.rope_theta);
 
-  out.member("head_dim", d.head_dim);
-  out.member("tie_word_embeddings", !mapping.has_output || mapping.output.has_value());
-  out.member("attention_bias", mapping.has_qkv_bias);
-  if (mapping.has_mlp_bias) out.member("mlp_bias", true);
-  if (hyper.rope_dimensions != d.head_dim) {
-    out.key("partial_rotary_factor");
-    out.decimal(static_cast<float>(hyper.rope_dimensions) / static_cast<float>(d.head_dim));
+    out.member("head_dim", d.head_dim);
+    out.member("tie_word_embeddings", !mapping.has_output || mapping.output.has_value());
+    out.member("attention_bias", mapping.has_qkv_bias);
+    if (mapping.has_mlp_bias) out.member("mlp_bias", true);
+    if (hyper.rope_dimensions != d.head_dim) {
+      out.key("partial_rotary_factor");
+      out.decimal(static_cast<float>(hyper.rope_dimensions) / static_cast<float>(d.head_dim));
+    }
+    const RopeScalingKeys scaling = rope_scaling_keys(hyper.stated);
+    if (rope) {
+      out.key("rope_scaling");
+      write_llama3(out, *rope);
+    } else if (!scaling.type.empty()) {
+      out.key("rope_scaling");
+      write_key_scaling(out, hyper.stated, scaling);
+    }
+    out.member("hidden_act", identity.hidden_act);
+    if (const auto window = hyper.stated.window.number(); window && *window != 0) {
+      out.member("sliding_window", *window);
+    }
+    for (const std::string_view name : {"bos_token_id", "eos_token_id"}) {
+      const auto id = index.unsigned_value("tokenizer.ggml." + std::string(name));
+      if (id && *id < d.vocab) out.member(name, *id);
+    }
+    out.member("torch_dtype", torch_dtype_of(mapping));
   }
-  const RopeScalingKeys scaling = rope_scaling_keys(hyper.stated);
-  if (rope) {
-    out.key("rope_scaling");
-    write_llama3(out, *rope);
-  } else if (!scaling.type.empty()) {
-    out.key("rope_scaling");
-    write_key_scaling(out, hyper.stated, scaling);
-  }
-  out.member("hidden_act", identity.hidden_act);
-  if (const auto window = hyper.stated.window.number(); window && *window != 0) {
-    out.member("sliding_window", *window);
-  }
-  for (const std::string_view name : {"bos_token_id", "eos_token_id"}) {
-    const auto id = index.unsigned_value("tokenizer.ggml." + std::string(name));
-    if (id && *id < d.vocab) out.member(name, *id);
-  }
-  if (const auto dtype = torch_dtype_of(mapping)) out.member("torch_dtype", *dtype);
-  out.end_object();
   return out.text() + "\n";
 }
 

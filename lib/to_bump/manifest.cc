@@ -63,46 +63,30 @@ void write_dimensions(json::Writer& out, const GgufToBumpReport& report) {
 
 // Writes the counts of tensors stored as another type (BUMPWGT5).
 void write_substitutes(json::Writer& out, const Bump5Mapping& mapping) {
-  out.key("substitutes");
-  out.begin_array();
+  const auto in_substitutes = out.array("substitutes");
   for (const auto& [types, count] : mapping.substitutes) {
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("from", type_name(types.first));
     out.member("to", type_name(types.second));
     out.member("tensors", count);
-    out.end_object();
-  }
-  out.end_array();
-}
-
-void write_optional(json::Writer& out, std::string_view name, const std::optional<std::string>& text) {
-  out.key(name);
-  if (text) {
-    out.string(*text);
-  } else {
-    out.null();
   }
 }
 
 void write_sources(json::Writer& out, const BumpEntry& entry) {
-  write_optional(out, "source",
-                 entry.sources.empty() ? std::nullopt : std::optional<std::string>(entry.sources.front()));
+  out.member_or_null("source",
+                     entry.sources.empty() ? std::nullopt : std::optional<std::string>(entry.sources.front()));
   if (entry.sources.size() < 2) return;
-  out.key("sources");
-  out.begin_array();
-  for (const std::string& source : entry.sources) out.string(source);
-  out.end_array();
+  out.values("sources", entry.sources);
 }
 
 void write_entry(json::Writer& out, const BumpEntry& entry, const std::string* sha256) {
-  out.begin_object();
+  const auto in_object = out.object();
   out.member("name", entry.entry.name());
   out.member("dtype", bump::dtype_name(entry.entry.dtype));
   out.member("file_offset", entry.entry.offset);
   out.member("size", entry.entry.size);
   write_sources(out, entry);
   if (sha256 != nullptr) out.member("sha256", *sha256);
-  out.end_object();
 }
 
 void append_remarks(std::string& text, const GgufToBumpReport& report) {
@@ -118,22 +102,21 @@ void append_remarks(std::string& text, const GgufToBumpReport& report) {
 
 std::string bump_manifest_text(const GgufToBumpReport& report, const std::vector<std::string>& entry_sha256) {
   json::Writer out(json::Writer::Style::pretty);
-  out.begin_object();
-  out.member("schema", "bump-manifest/1");
-  out.member("dtype_codes", bump::numbering_name(report.numbering));
-  out.member("file_size", report.mapping.file_size);
-  out.member("payload_sha256", hex(report.sha256));
-  out.key("dimensions");
-  out.begin_object();
-  write_dimensions(out, report);
-  out.end_object();
-  out.key("entries");
-  out.begin_array();
-  for (std::size_t i = 0; i < report.mapping.entries.size(); ++i) {
-    write_entry(out, report.mapping.entries[i], &entry_sha256[i]);
+  {
+    const auto in_object = out.object();
+    out.member("schema", "bump-manifest/1");
+    out.member("dtype_codes", bump::numbering_name(report.numbering));
+    out.member("file_size", report.mapping.file_size);
+    out.member("payload_sha256", hex(report.sha256));
+    {
+      const auto in_dimensions = out.object("dimensions");
+      write_dimensions(out, report);
+    }
+    const auto in_entries = out.array("entries");
+    for (std::size_t i = 0; i < report.mapping.entries.size(); ++i) {
+      write_entry(out, report.mapping.entries[i], &entry_sha256[i]);
+    }
   }
-  out.end_array();
-  out.end_object();
   return out.text() + "\n";
 }
 
@@ -141,76 +124,62 @@ std::string gguf_to_bump_json(const GgufToBumpReport& report) {
   const BumpPlan& plan = report.plan();
   const std::vector<Listed> entries = listed(report);
   json::Writer out;
-  out.begin_object();
-  out.member("schema", "gguf2bump/1");
-  out.key("inputs");
-  out.begin_array();
-  for (const std::string& input : report.inputs) out.string(input);
-  out.end_array();
-  if (report.bump5) out.member("bump_version", u64{5});
-  write_optional(out, "output", report.paths.output);
-  write_optional(out, "config", report.paths.config);
-  write_optional(out, "manifest", report.paths.manifest);
-  if (report.bump5) write_optional(out, "map", report.paths.map);
-  out.member("dry_run", report.dry_run);
-  out.member("architecture", plan.hyper.stated.architecture);
-  out.member("dtype_codes", bump::numbering_name(report.numbering));
-  if (!entries.empty()) {
-    out.key("dimensions");
-    out.begin_object();
-    write_dimensions(out, report);
-    out.end_object();
-    out.key("dtypes");
-    out.begin_object();
-    for (const auto& [name, total] : totals_by_dtype(entries)) {
-      out.key(name);
-      out.begin_object();
-      out.member("entries", total.entries);
-      out.member("bytes", total.bytes);
-      out.end_object();
+  {
+    const auto in_object = out.object();
+    out.member("schema", "gguf2bump/1");
+    out.values("inputs", report.inputs);
+    if (report.bump5) out.member("bump_version", u64{5});
+    out.member_or_null("output", report.paths.output);
+    out.member_or_null("config", report.paths.config);
+    out.member_or_null("manifest", report.paths.manifest);
+    if (report.bump5) out.member_or_null("map", report.paths.map);
+    out.member("dry_run", report.dry_run);
+    out.member("architecture", plan.hyper.stated.architecture);
+    out.member("dtype_codes", bump::numbering_name(report.numbering));
+    if (!entries.empty()) {
+      {
+        const auto in_dimensions = out.object("dimensions");
+        write_dimensions(out, report);
+      }
+      {
+        const auto in_dtypes = out.object("dtypes");
+        for (const auto& [name, total] : totals_by_dtype(entries)) {
+          const auto in_item = out.object(name);
+          out.member("entries", total.entries);
+          out.member("bytes", total.bytes);
+        }
+      }
+      out.member("entries", static_cast<u64>(entries.size()));
+      out.member("file_size", report.file_size);
+      if (report.bump5) write_substitutes(out, *report.bump5);
     }
-    out.end_object();
-    out.member("entries", static_cast<u64>(entries.size()));
-    out.member("file_size", report.file_size);
-    if (report.bump5) write_substitutes(out, *report.bump5);
-  }
-  if (!report.dry_run && report.refusals.empty()) {
-    out.member("payload_sha256", hex(report.sha256));
-    out.key("disk_bytes");
-    if (report.disk_bytes) {
-      out.number(*report.disk_bytes);
-    } else {
-      out.null();
+    if (!report.dry_run && report.refusals.empty()) {
+      out.member("payload_sha256", hex(report.sha256));
+      out.member_or_null("disk_bytes", report.disk_bytes);
     }
+    {
+      const auto in_dropped = out.array("dropped");
+      for (const UnplacedTensor& item : plan.unplaced) {
+        if (!item.dropped) continue;
+        const auto in_item = out.object();
+        out.member("tensor", item.tensor.name);
+        out.member("type", type_name(item.tensor.type));
+        out.member("bytes", item.tensor.bytes);
+        out.member("reason", item.reason);
+      }
+    }
+    {
+      const auto in_refused = out.array("refused");
+      for (const Error& error : report.refusals) {
+        const auto in_item = out.object();
+        out.member("code", error.code);
+        out.member("where", error.where);
+        out.member("message", error.message);
+      }
+    }
+    out.values("notes", report.notes);
+    out.member("seconds", report.seconds);
   }
-  out.key("dropped");
-  out.begin_array();
-  for (const UnplacedTensor& item : plan.unplaced) {
-    if (!item.dropped) continue;
-    out.begin_object();
-    out.member("tensor", item.tensor.name);
-    out.member("type", type_name(item.tensor.type));
-    out.member("bytes", item.tensor.bytes);
-    out.member("reason", item.reason);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("refused");
-  out.begin_array();
-  for (const Error& error : report.refusals) {
-    out.begin_object();
-    out.member("code", error.code);
-    out.member("where", error.where);
-    out.member("message", error.message);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("notes");
-  out.begin_array();
-  for (const std::string& note : report.notes) out.string(note);
-  out.end_array();
-  out.member("seconds", report.seconds);
-  out.end_object();
   return out.text() + "\n";
 }
 

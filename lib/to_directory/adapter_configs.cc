@@ -35,43 +35,40 @@ std::string peft_adapter_config(const AdapterConfigFacts& facts) {
   const u64 rank = most_common(facts.modules, [](const PlannedModule& module) { return module.rank; });
   const double alpha = most_common(facts.modules, [](const PlannedModule& module) { return module.alpha(); });
   json::Writer out(json::Writer::Style::pretty);
-  out.begin_object();
-  out.member("peft_type", "LORA");
-  out.member("task_type", "CAUSAL_LM");
-  out.key("base_model_name_or_path");
-  facts.base_model.empty() ? out.null() : out.string(facts.base_model);
-  out.member("r", rank);
-  out.member("lora_alpha", alpha);
-  out.member("lora_dropout", 0.0);
-  out.member("bias", "none");
-  out.member("fan_in_fan_out", false);
-  out.member("use_rslora", false);
-  out.member("use_dora", false);
-  if (facts.ties_head) out.member("ensure_weight_tying", true);
-  out.member("inference_mode", true);
-  out.key("target_modules");
-  out.begin_array();
-  for (const PlannedModule& each : facts.modules) out.string(each.module->name);
-  out.end_array();
-  out.key("rank_pattern");
-  out.begin_object();
-  for (const PlannedModule& each : facts.modules) {
-    if (each.rank != rank) out.member(each.module->name, each.rank);
+  {
+    const auto in_object = out.object();
+    out.member("peft_type", "LORA");
+    out.member("task_type", "CAUSAL_LM");
+    out.text_or_null("base_model_name_or_path", facts.base_model);
+    out.member("r", rank);
+    out.member("lora_alpha", alpha);
+    out.member("lora_dropout", 0.0);
+    out.member("bias", "none");
+    out.member("fan_in_fan_out", false);
+    out.member("use_rslora", false);
+    out.member("use_dora", false);
+    if (facts.ties_head) out.member("ensure_weight_tying", true);
+    out.member("inference_mode", true);
+    {
+      const auto in_target_modules = out.array("target_modules");
+      for (const PlannedModule& each : facts.modules) out.string(each.module->name);
+    }
+    {
+      const auto in_rank_pattern = out.object("rank_pattern");
+      for (const PlannedModule& each : facts.modules) {
+        if (each.rank != rank) out.member(each.module->name, each.rank);
+      }
+    }
+    {
+      const auto in_alpha_pattern = out.object("alpha_pattern");
+      for (const PlannedModule& each : facts.modules) {
+        if (each.alpha() != alpha) out.member(each.module->name, each.alpha());
+      }
+    }
+    if (!facts.invocation_tokens.empty()) {
+      out.values("alora_invocation_tokens", facts.invocation_tokens);
+    }
   }
-  out.end_object();
-  out.key("alpha_pattern");
-  out.begin_object();
-  for (const PlannedModule& each : facts.modules) {
-    if (each.alpha() != alpha) out.member(each.module->name, each.alpha());
-  }
-  out.end_object();
-  if (!facts.invocation_tokens.empty()) {
-    out.key("alora_invocation_tokens");
-    out.begin_array();
-    for (const u64 token : facts.invocation_tokens) out.number(token);
-    out.end_array();
-  }
-  out.end_object();
   return out.text() + "\n";
 }
 
@@ -91,21 +88,17 @@ std::string mlx_adapter_config(const AdapterConfigFacts& facts, const adapter::B
     if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   }
   json::Writer out(json::Writer::Style::pretty);
-  out.begin_object();
-  out.member("fine_tune_type", "lora");
-  if (!facts.base_model.empty()) out.member("model", facts.base_model);
-  out.member("num_layers", layers);
-  out.key("lora_parameters");
-  out.begin_object();
-  out.member("rank", facts.largest_rank());
-  out.member("scale", facts.common_scale());
-  out.member("dropout", 0.0);
-  out.key("keys");
-  out.begin_array();
-  for (const std::string& key : keys) out.string(key);
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  {
+    const auto in_object = out.object();
+    out.member("fine_tune_type", "lora");
+    if (!facts.base_model.empty()) out.member("model", facts.base_model);
+    out.member("num_layers", layers);
+    const auto in_lora_parameters = out.object("lora_parameters");
+    out.member("rank", facts.largest_rank());
+    out.member("scale", facts.common_scale());
+    out.member("dropout", 0.0);
+    out.values("keys", keys);
+  }
   return out.text() + "\n";
 }
 

@@ -209,17 +209,16 @@ class DirectoryPlanner {
     u64 parameters = 0;
     for (const DirectoryTensor& tensor : plan_.map.tensors) parameters += tensor.elements();
     json::Writer out(json::Writer::Style::pretty);
-    out.begin_object();
-    out.key("metadata");
-    out.begin_object();
-    out.member("total_size", total_size_);
-    out.member("total_parameters", parameters);
-    out.end_object();
-    out.key("weight_map");
-    out.begin_object();
-    for (const auto& [name, file] : weight_map_) out.member(name, file);
-    out.end_object();
-    out.end_object();
+    {
+      const auto in_object = out.object();
+      {
+        const auto in_metadata = out.object("metadata");
+        out.member("total_size", total_size_);
+        out.member("total_parameters", parameters);
+      }
+      const auto in_weight_map = out.object("weight_map");
+      for (const auto& [name, file] : weight_map_) out.member(name, file);
+    }
     out.end_line();
     add_file(std::string(index_name), out.text());
   }

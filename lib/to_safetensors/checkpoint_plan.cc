@@ -196,16 +196,15 @@ class CheckpointPlanner {
 
   void write_index(const std::map<std::string, std::string>& weight_map, u64 total) {
     json::Writer out;
-    out.begin_object();
-    out.key("metadata");
-    out.begin_object();
-    out.member("total_size", total);
-    out.end_object();
-    out.key("weight_map");
-    out.begin_object();
-    for (const auto& [name, file] : weight_map) out.member(name, file);
-    out.end_object();
-    out.end_object();
+    {
+      const auto in_object = out.object();
+      {
+        const auto in_metadata = out.object("metadata");
+        out.member("total_size", total);
+      }
+      const auto in_weight_map = out.object("weight_map");
+      for (const auto& [name, file] : weight_map) out.member(name, file);
+    }
     out.end_line();
     plan_.index = out.text();
     plan_.report.files.push_back({std::string(index_name), plan_.index.size(), 0});

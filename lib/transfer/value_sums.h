@@ -4,8 +4,8 @@
 #include <optional>
 #include <span>
 
-#include "base/wide_instructions.h"
 #include "base/types.h"
+#include "base/wide_instructions.h"
 
 namespace modelutils {
 
@@ -35,8 +35,8 @@ ValueSums sums_of(std::span<const float> a, std::span<const float> b, double kno
                   Instructions instructions = best_instructions());
 
 /// Accumulates the error of `carried` against `exact` in aa, dd and max_abs: infinite if only one side is NaN or
-/// infinite. NaN on both sides is no difference. The other sums are unspecified. Faster than sums_of(). dd and aa do not
-/// depend on `instructions`.
+/// infinite. NaN on both sides is no difference. The other sums are unspecified. Faster than sums_of(). dd and aa do
+/// not depend on `instructions`.
 void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error,
              WideInstructions instructions = widest_instructions());
 

@@ -39,29 +39,15 @@ std::string_view shown_file(const Error& error) {
 
 std::string as_json(const Error& error, std::string_view severity) {
   json::Writer out;
-  out.begin_object();
-  out.member("severity", severity);
-  out.member("code", error.code);
-  out.key("file");
-  if (error.file.empty()) {
-    out.null();
-  } else {
-    out.string(shown_file(error));
+  {
+    const auto in_object = out.object();
+    out.member("severity", severity);
+    out.member("code", error.code);
+    out.text_or_null("file", shown_file(error));
+    out.member_or_null("offset", error.offset);
+    out.text_or_null("where", error.where);
+    out.member("message", error.message);
   }
-  out.key("offset");
-  if (error.offset) {
-    out.number(*error.offset);
-  } else {
-    out.null();
-  }
-  out.key("where");
-  if (error.where.empty()) {
-    out.null();
-  } else {
-    out.string(error.where);
-  }
-  out.member("message", error.message);
-  out.end_object();
   return out.text();
 }
 

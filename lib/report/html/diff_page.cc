@@ -20,10 +20,9 @@ std::string error_text(const Measurement& measured) {
 
 // Writes one grid: a title and the grid members of a card.
 void write_page_grid(json::Writer& json, std::string_view shows, std::span<const GridTensor> tensors) {
-  json.begin_object();
+  const auto in_object = json.object();
   json.member("shows", shows);
   write_grid_members(json, tensors);
-  json.end_object();
 }
 
 }  // namespace
@@ -37,16 +36,15 @@ Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view p
   }
   MU_TRY(page.add([&](TextOutput& out) -> Status {
     json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-    json.begin_object();
-    json.member("schema", "page/1");
-    json.member("program", program);
-    json.member("version", MODELUTILS_VERSION);
-    json.key("grids");
-    json.begin_array();
-    write_page_grid(json, "types", types);
-    if (!errors.empty()) write_page_grid(json, "errors", errors);
-    json.end_array();
-    json.end_object();
+    {
+      const auto in_object = json.object();
+      json.member("schema", "page/1");
+      json.member("program", program);
+      json.member("version", MODELUTILS_VERSION);
+      const auto in_grids = json.array("grids");
+      write_page_grid(json, "types", types);
+      if (!errors.empty()) write_page_grid(json, "errors", errors);
+    }
     json.end_line();
     json.flush();
     return {};

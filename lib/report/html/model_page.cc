@@ -5,7 +5,6 @@
 #include "base/finding_log.h"
 #include "report/card_json.h"
 #include "report/fit_report.h"
-#include "report/json_value.h"
 #include "report/prompt.h"
 #include "report/remarks_json.h"
 #include "report/values.h"
@@ -62,37 +61,34 @@ class ModelPage {
 
   Status write_page_facts(TextOutput& out, const Listing& listing) {
     json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-    json.begin_object();
-    json.member("schema", "page/1");
-    json.member("program", source_.program);
-    json.member("version", MODELUTILS_VERSION);
-    write_config(json, listing);
-    write_templates(json, listing);
-    write_remarks(json, remarks_);
-    json.end_object();
+    {
+      const auto in_object = json.object();
+      json.member("schema", "page/1");
+      json.member("program", source_.program);
+      json.member("version", MODELUTILS_VERSION);
+      write_config(json, listing);
+      write_templates(json, listing);
+      write_remarks(json, remarks_);
+    }
     json.end_line();
     json.flush();
     return {};
   }
 
   void write_config(json::Writer& json, const Listing& listing) {
-    json.key("config");
-    json.begin_array();
+    const auto in_config = json.array("config");
     for (const std::string& key : listing.config_keys) {
       const std::optional<ListedValue> value = source_.listing.find_value(key);
       const auto* text = value ? std::get_if<std::string_view>(&*value) : nullptr;
       if (text == nullptr) continue;
-      json.begin_array();
+      const auto in_array = json.array();
       json.string(key);
       json.string(*text);
-      json.end_array();
     }
-    json.end_array();
   }
 
   void write_templates(json::Writer& json, const Listing& listing) {
-    json.key("templates");
-    json.begin_array();
+    const auto in_templates = json.array("templates");
     for (const ListedKey& key : listing.keys) {
       if (!key.name.starts_with(template_key)) continue;
       std::string_view name = key.name.substr(template_key.size());
@@ -105,17 +101,15 @@ class ModelPage {
       const Result<ChatSource> chat = source_.chat("");
       if (chat) write_template(json, "chat_template", chat->text, *chat);
     }
-    json.end_array();
   }
 
   static void write_template(json::Writer& json, std::string_view name, std::optional<std::string_view> text,
                              const ChatSource& chat) {
-    json.begin_object();
+    const auto in_object = json.object();
     json.member("name", name);
-    if (text) json.member("text", *text);
+    json.member("text", text);
     const Result<std::string> prompt = rendered_prompt(chat, {.messages = example_conversation()});
     prompt ? json.member("prompt", *prompt) : json.member("error", prompt.error().message);
-    json.end_object();
   }
 
   Status write_card(TextOutput& out, const Listing& listing) const {

@@ -24,36 +24,34 @@ void write_special_texts(const RebuiltTokenizer& t, json::Writer& out) {
 
 void write_templates(const ChatTemplates& templates, json::Writer& out) {
   if (templates.named.empty()) {
-    if (templates.main) out.member("chat_template", *templates.main);
+    out.member("chat_template", templates.main);
     return;
   }
   const auto write = [&](std::string_view name, std::string_view text) {
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("name", name);
     out.member("template", text);
-    out.end_object();
   };
-  out.key("chat_template");
-  out.begin_array();
+  const auto in_chat_template = out.array("chat_template");
   if (templates.main) write("default", *templates.main);
   for (const NamedTemplate& one : templates.named) write(one.name, one.text);
-  out.end_array();
 }
 
 std::string tokenizer_config_text(const RebuiltTokenizer& t) {
   json::Writer out(json::Writer::Style::pretty);
-  out.begin_object();
-  out.member("tokenizer_class", "PreTrainedTokenizerFast");
-  write_special_texts(t, out);
-  out.member("add_bos_token", t.add_bos);
-  out.member("add_eos_token", t.add_eos);
-  if (t.kind == RebuiltKind::sentencepiece || t.kind == RebuiltKind::unigram) {
-    out.member("add_prefix_space", t.add_space_prefix);
+  {
+    const auto in_object = out.object();
+    out.member("tokenizer_class", "PreTrainedTokenizerFast");
+    write_special_texts(t, out);
+    out.member("add_bos_token", t.add_bos);
+    out.member("add_eos_token", t.add_eos);
+    if (t.kind == RebuiltKind::sentencepiece || t.kind == RebuiltKind::unigram) {
+      out.member("add_prefix_space", t.add_space_prefix);
+    }
+    out.member("clean_up_tokenization_spaces", t.clean_up_spaces);
+    if (t.context_length > 0) out.member("model_max_length", t.context_length);
+    write_templates(t.templates, out);
   }
-  out.member("clean_up_tokenization_spaces", t.clean_up_spaces);
-  if (t.context_length > 0) out.member("model_max_length", t.context_length);
-  write_templates(t.templates, out);
-  out.end_object();
   return out.text() + "\n";
 }
 
@@ -71,9 +69,10 @@ void RebuiltTokenizer::write_file(std::string_view name, const std::function<voi
   if (name == "tokenizer_config.json") return sink(tokenizer_config_text(*this));
   if (name == template_file) return sink(templates.main.value_or(""));
   json::Writer out(json::Writer::Style::pretty);
-  out.begin_object();
-  write_special_texts(*this, out);
-  out.end_object();
+  {
+    const auto in_object = out.object();
+    write_special_texts(*this, out);
+  }
   sink(out.text() + "\n");
 }
 

@@ -20,20 +20,17 @@ bool is_type(const RebuiltTokenizer& t, u32 id, TokenType type) {
 // Writes an object with a type, followed by the component's members.
 template <typename Members>
 void component(Writer& out, std::string_view type, Members&& members) {
-  out.begin_object();
+  const auto in_object = out.object();
   out.member("type", type);
   members();
-  out.end_object();
 }
 void component(Writer& out, std::string_view type) {
   component(out, type, [] {});
 }
 
 void pattern(Writer& out, std::string_view kind, std::string_view text) {
-  out.key("pattern");
-  out.begin_object();
+  const auto in_pattern = out.object("pattern");
   out.member(kind, text);
-  out.end_object();
 }
 
 void replace(Writer& out, std::string_view kind, std::string_view from, std::string_view to) {
@@ -47,10 +44,8 @@ void sequence(Writer& out, std::string_view list, const std::vector<std::functio
   if (parts.empty()) return out.null();
   if (parts.size() == 1) return parts.front()();
   component(out, "Sequence", [&] {
-    out.key(list);
-    out.begin_array();
+    const auto in_array = out.array(list);
     for (const auto& part : parts) part();
-    out.end_array();
   });
 }
 
@@ -65,13 +60,13 @@ bool is_shown_by_qwen(const RebuiltTokenizer& t, u32 id) {
 void write_added_tokens(const RebuiltTokenizer& t, Writer& out) {
   // Phi-3's tokenizer strips after all special tokens except these.
   constexpr std::array<std::string_view, 3> kept = {"<unk>", "<s>", "<|endoftext|>"};
-  out.begin_array();
+  const auto in_array = out.array();
   for (u32 id = 0; id < t.tokens.size(); ++id) {
     const bool is_shown = is_shown_by_qwen(t, id);
     const bool is_special = !is_shown && (is_type(t, id, TokenType::control) || is_type(t, id, TokenType::unknown));
     if (!is_special && !is_shown && !is_type(t, id, TokenType::user_defined)) continue;
     const bool strips = t.strips_right && std::find(kept.begin(), kept.end(), t.tokens[id]) == kept.end();
-    out.begin_object();
+    const auto in_object = out.object();
     out.member("id", id);
     out.member("content", t.tokens[id]);
     out.member("single_word", false);
@@ -79,9 +74,7 @@ void write_added_tokens(const RebuiltTokenizer& t, Writer& out) {
     out.member("rstrip", strips);
     out.member("normalized", false);
     out.member("special", is_special);
-    out.end_object();
   }
-  out.end_array();
 }
 
 void write_normalizer(const RebuiltTokenizer& t, Writer& out) {
@@ -95,8 +88,7 @@ void write_normalizer(const RebuiltTokenizer& t, Writer& out) {
         component(out, "BertNormalizer", [&] {
           out.member("clean_text", true);
           out.member("handle_chinese_chars", true);
-          out.key("strip_accents");
-          out.null();
+          out.null_member("strip_accents");
           out.member("lowercase", t.lowercase);
         });
       });
@@ -200,24 +192,18 @@ void write_decoder(const RebuiltTokenizer& t, Writer& out) {
 void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
   const bool is_bert = t.kind == RebuiltKind::wordpiece;
   const auto special = [&](u32 id, u64 type) {
-    out.begin_object();
-    out.key("SpecialToken");
-    out.begin_object();
+    const auto in_object = out.object();
+    const auto in__special_token = out.object("SpecialToken");
     out.member("id", t.tokens[id]);
     out.member("type_id", type);
-    out.end_object();
-    out.end_object();
   };
   const auto text = [&](std::string_view name, u64 type) {
-    out.begin_object();
-    out.key("Sequence");
-    out.begin_object();
+    const auto in_object = out.object();
+    const auto in__sequence = out.object("Sequence");
     out.member("id", name);
     out.member("type_id", type);
-    out.end_object();
-    out.end_object();
   };
-  out.begin_array();
+  const auto in_array = out.array();
   if (t.add_bos) special(*t.special.bos, 0);
   text("A", 0);
   if (t.add_eos) special(*t.special.eos, 0);
@@ -227,7 +213,6 @@ void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
     text("B", type);
     if (t.add_eos) special(*t.special.eos, type);
   }
-  out.end_array();
 }
 
 void write_post_processor(const RebuiltTokenizer& t, Writer& out) {
@@ -237,44 +222,37 @@ void write_post_processor(const RebuiltTokenizer& t, Writer& out) {
     write_template(t, out, false);
     out.key("pair");
     write_template(t, out, true);
-    out.key("special_tokens");
-    out.begin_object();
+    const auto in_special_tokens = out.object("special_tokens");
     const auto describe = [&](u32 id) {
-      out.key(t.tokens[id]);
-      out.begin_object();
+      const auto in_object = out.object(t.tokens[id]);
       out.member("id", t.tokens[id]);
-      out.key("ids");
-      out.begin_array();
-      out.number(id);
-      out.end_array();
-      out.key("tokens");
-      out.begin_array();
+      {
+        const auto in_ids = out.array("ids");
+        out.number(id);
+      }
+      const auto in_tokens = out.array("tokens");
       out.string(t.tokens[id]);
-      out.end_array();
-      out.end_object();
     };
     if (t.add_bos) describe(*t.special.bos);
     if (t.add_eos && !(t.add_bos && t.special.bos == t.special.eos)) describe(*t.special.eos);
-    out.end_object();
   });
 }
 
 void write_vocabulary(const RebuiltTokenizer& t, Writer& out) {
   out.key("vocab");
   if (t.kind == RebuiltKind::unigram) {
-    out.begin_array();
-    for (u32 id = 0; id < t.tokens.size(); ++id) {
-      out.begin_array();
-      out.string(t.tokens[id]);
-      out.number(t.scores[id]);
-      out.end_array();
+    {
+      const auto in_array = out.array();
+      for (u32 id = 0; id < t.tokens.size(); ++id) {
+        const auto in_item = out.array();
+        out.string(t.tokens[id]);
+        out.number(t.scores[id]);
+      }
     }
-    out.end_array();
     return;
   }
-  out.begin_object();
+  const auto in_object = out.object();
   for (u32 id = 0; id < t.tokens.size(); ++id) out.member(t.tokens[id], id);
-  out.end_object();
 }
 
 void unknown_token(const RebuiltTokenizer& t, Writer& out) {
@@ -289,12 +267,7 @@ void unknown_token(const RebuiltTokenizer& t, Writer& out) {
 void write_model(const RebuiltTokenizer& t, Writer& out) {
   if (t.kind == RebuiltKind::unigram) {
     return component(out, "Unigram", [&] {
-      out.key("unk_id");
-      if (t.special.unk) {
-        out.number(*t.special.unk);
-      } else {
-        out.null();
-      }
+      out.member_or_null("unk_id", t.special.unk);
       write_vocabulary(t, out);
       out.member("byte_fallback", false);
     });
@@ -309,26 +282,20 @@ void write_model(const RebuiltTokenizer& t, Writer& out) {
   }
   const bool is_byte_level = t.kind == RebuiltKind::byte_bpe;
   component(out, "BPE", [&] {
-    out.key("dropout");
-    out.null();
+    out.null_member("dropout");
     unknown_token(t, out);
-    out.key("continuing_subword_prefix");
-    out.null();
-    out.key("end_of_word_suffix");
-    out.null();
+    out.null_member("continuing_subword_prefix");
+    out.null_member("end_of_word_suffix");
     out.member("fuse_unk", !is_byte_level);
     out.member("byte_fallback", !is_byte_level);
     out.member("ignore_merges", t.ignore_merges);
     write_vocabulary(t, out);
-    out.key("merges");
-    out.begin_array();
+    const auto in_merges = out.array("merges");
     for (const RebuiltMerge& merge : t.merges) {
-      out.begin_array();
+      const auto in_array = out.array();
       out.string(t.tokens[merge.left]);
       out.string(t.tokens[merge.right]);
-      out.end_array();
     }
-    out.end_array();
   });
 }
 
@@ -340,19 +307,18 @@ void write_tokenizer_json(const RebuiltTokenizer& t, const std::function<void(st
     out.key(name);
     write(t, out);
   };
-  out.begin_object();
-  out.member("version", "1.0");
-  out.key("truncation");
-  out.null();
-  out.key("padding");
-  out.null();
-  part("added_tokens", write_added_tokens);
-  part("normalizer", write_normalizer);
-  part("pre_tokenizer", write_pre_tokenizer);
-  part("post_processor", write_post_processor);
-  part("decoder", write_decoder);
-  part("model", write_model);
-  out.end_object();
+  {
+    const auto in_object = out.object();
+    out.member("version", "1.0");
+    out.null_member("truncation");
+    out.null_member("padding");
+    part("added_tokens", write_added_tokens);
+    part("normalizer", write_normalizer);
+    part("pre_tokenizer", write_pre_tokenizer);
+    part("post_processor", write_post_processor);
+    part("decoder", write_decoder);
+    part("model", write_model);
+  }
   out.end_line();
   out.flush();
 }

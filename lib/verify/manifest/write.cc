@@ -64,17 +64,18 @@ void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_
       continue;
     }
     json::Writer out;
-    out.begin_object();
-    out.member("file", file.base_name);
-    out.key("tensor");
-    if (lines[i].tensor != nullptr) {
-      out.string(lines[i].tensor->name);
-    } else {
-      out.null();
+    {
+      const auto in_object = out.object();
+      out.member("file", file.base_name);
+      out.key("tensor");
+      if (lines[i].tensor != nullptr) {
+        out.string(lines[i].tensor->name);
+      } else {
+        out.null();
+      }
+      out.member("bytes", lines[i].bytes);
+      out.member(hash_name(algorithm), *digests[i]);
     }
-    out.member("bytes", lines[i].bytes);
-    out.member(hash_name(algorithm), *digests[i]);
-    out.end_object();
     out.end_line();
     if (!line(out.text())) return;
   }

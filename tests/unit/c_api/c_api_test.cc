@@ -296,7 +296,8 @@ TEST(CApi, PacksSeveralWeightsRowWise) {
   ASSERT_EQ(mu_tensor_find(model.get(), "a.weight", &weights[1]), MU_OK);
   weights[2] = weights[0];
   for (const bool narrow : {false, true}) {
-    std::string expected = codes_b + codes_a + codes_b + scales_b + scales_a + scales_b + scales_a + scales_b + scales_a;
+    std::string expected =
+        codes_b + codes_a + codes_b + scales_b + scales_a + scales_b + scales_a + scales_b + scales_a;
     const std::span behind_codes = std::span(expected).subspan(3 * codes_a.size());
     const u64 changed = narrow ? mlx::bf16_to_f16_in_place(std::as_writable_bytes(behind_codes)) : 0;
     std::string out(expected.size(), '\0');

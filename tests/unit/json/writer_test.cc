@@ -4,6 +4,9 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace modelutils::json {
 namespace {
@@ -29,6 +32,48 @@ TEST(JsonWriter, Grammar) {
   EXPECT_EQ(writer.text(),
             "{\"text\":\"a\\\"\\u001b\",\"flag\":true,\"big\":18446744073709551615,\"small\":-9223372036854775808,"
             "\"u32\":7,\"i32\":-7,\"list\":[null,[],{}]}");
+}
+
+TEST(JsonWriter, ScopesEndObjectsAndArrays) {
+  Writer writer;
+  {
+    const auto outer = writer.object();
+    {
+      const auto list = writer.array("list");
+      const auto inner = writer.object();
+      writer.member("a", 1u);
+    }
+    const auto last = writer.object("last");
+  }
+  EXPECT_EQ(writer.text(), "{\"list\":[{\"a\":1}],\"last\":{}}");
+}
+
+TEST(JsonWriter, ScopesEndNothingOnceAnExceptionIsThrown) {
+  Writer writer;
+  try {
+    const auto outer = writer.object();
+    throw 1;
+  } catch (int) {
+  }
+  EXPECT_EQ(writer.text(), "{");
+}
+
+TEST(JsonWriter, MembersWithoutAValue) {
+  Writer writer;
+  {
+    const auto outer = writer.object();
+    writer.member("absent", std::optional<u64>());
+    writer.member("flag", std::optional(false));
+    writer.member_or_null("null", std::optional<double>());
+    writer.member_or_null("number", std::optional(0.5));
+    writer.text_or_null("empty", "");
+    writer.text_or_null("text", "t");
+    writer.null_member("none");
+    writer.values("values", std::vector<std::string>{"a", "b"});
+  }
+  EXPECT_EQ(writer.text(),
+            "{\"flag\":false,\"null\":null,\"number\":0.5,\"empty\":null,\"text\":\"t\",\"none\":null,"
+            "\"values\":[\"a\",\"b\"]}");
 }
 
 TEST(JsonWriter, Pretty) {

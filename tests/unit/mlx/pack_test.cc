@@ -13,8 +13,13 @@ namespace {
 MatrixSizes matrix(u64 rows, u64 columns, TensorType scales = TensorType::F16, Params params = {Mode::affine, 4, 32}) {
   const u64 groups = rows * columns / params.group_size;
   const u64 scale_bytes = groups * type_info(scales).block_bytes;
-  return {params,      rows,       columns, scales, groups * params.group_bytes(),
-          scale_bytes, params.mode == Mode::affine ? scale_bytes : 0};
+  return {params,
+          rows,
+          columns,
+          scales,
+          groups * params.group_bytes(),
+          scale_bytes,
+          params.mode == Mode::affine ? scale_bytes : 0};
 }
 
 Result<PackedLayout> layout(const std::vector<MatrixSizes>& modules, bool bf16_to_f16 = false) {
