@@ -2,13 +2,11 @@
 
 #include <algorithm>
 
-#include "edit/guards.h"
-#include "gguf/parse.h"
+#include "io/check_written.h"
 #include "io/copy_range.h"
 #include "io/free_space.h"
 #include "io/shared_blocks.h"
 #include "io/write_back.h"
-#include "rules/gguf/rules.h"
 
 namespace modelutils::edit {
 
@@ -67,24 +65,6 @@ class FileWriter {
   WriteBack write_back_;
 };
 
-// Checks that the file on disk has the planned size and header. The plan has passed every rule.
-Status check_written(const EditedFile& file, const AtomicOutput& output) {
-  if (!output.is_seekable()) return {};
-  auto opened = RandomAccessFile::open(output.staging_path());
-  if (!opened) return output_error("out-check", opened.error().message, output.path());
-  auto document = gguf::parse(**opened);
-  if (!document) return output_error("out-check", document.error().message, output.path());
-  if ((*opened)->file_size() != file.layout.file_size) {
-    return output_error("out-write", "does not have the size that was written", output.path());
-  }
-  const gguf::SetFile written{output.path(), *opened, std::move(*document)};
-  if (const Findings findings = gguf_container_findings(written.document);
-      const Finding* broken = first_container_error(findings)) {
-    return output_error("out-check", broken->message + " [" + broken->code + "]", output.path());
-  }
-  return check_read_back(written, file.layout.header);
-}
-
 }  // namespace
 
 Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& set, const OutputOptions& options,
@@ -104,7 +84,7 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   for (std::size_t i = 0; i < files.size(); ++i) {
     MU_TRY(outputs[i].resume());
     MU_TRY(FileWriter(set, outputs[i], progress).write(files[i]));
-    MU_TRY(check_written(files[i], outputs[i]));
+    MU_TRY(check_written(outputs[i], files[i].layout.header, files[i].layout.file_size));
     if (files.size() > 1) MU_TRY(outputs[i].finish());
   }
   progress.finish();

@@ -10,8 +10,8 @@
 namespace modelutils::edit {
 
 /// Writes every file under its temporary name (or in order into a pipe), reads its header back, and then renames all of
-/// them. Restarts `progress` with the number of bytes to write. Errors: those of reading and of AtomicOutput;
-/// "edit-self-check" (a bug).
+/// them. Restarts `progress` with the number of bytes to write. Errors: those of reading, of AtomicOutput and of
+/// check_written().
 Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& set, const OutputOptions& options,
                     Progress& progress);
 

@@ -1,12 +1,9 @@
 #include "requantize/quantize_model.h"
 
-#include "gguf/parse.h"
-#include "io/atomic_output.h"
+#include "io/check_written.h"
 #include "io/free_space.h"
-#include "io/random_access_file.h"
 #include "requantize/encode.h"
 #include "requantize/plan.h"
-#include "rules/gguf/rules.h"
 #include "transfer/value_sums.h"
 
 namespace modelutils::requantize {
@@ -19,25 +16,6 @@ OutputOptions output_options(const QuantizePlan& plan, const QuantizeRequest& re
     if (!path.empty()) options.inputs.push_back(path);
   }
   return options;
-}
-
-// Checks that the file on disk, under its temporary name, matches the plan.
-Status check_written(const QuantizePlan& plan, const AtomicOutput& output) {
-  if (!output.is_seekable()) return {};
-  const auto refuse = [&](std::string message) { return output_error("out-check", std::move(message), output.path()); };
-  const auto opened = RandomAccessFile::open(output.staging_path());
-  if (!opened) return refuse(opened.error().message);
-  if ((*opened)->file_size() != plan.layout.file_size) return refuse("does not have the size that was written");
-  const auto document = gguf::parse(**opened);
-  if (!document) return refuse(document.error().message);
-  const Findings findings = gguf_container_findings(*document);
-  if (const Finding* broken = first_container_error(findings))
-    return refuse(broken->message + " [" + broken->code + "]");
-  std::string header(plan.layout.header.size(), '\0');
-  if (const Status read = (*opened)->read_exact(0, std::as_writable_bytes(std::span(header))); !read) {
-    return refuse(read.error().message);
-  }
-  return header == plan.layout.header ? Status{} : refuse("does not read back as it was written");
 }
 
 }  // namespace
@@ -71,7 +49,7 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
   const StreamFile files[] = {{&output, plan.layout.header, plan.layout.file_size}};
   MU_TRY(stream_tensors(files, tensors, request.threads, encode, progress, {}, take));
   progress.finish();
-  MU_TRY(check_written(plan, output));
+  MU_TRY(check_written(output, plan.layout.header, plan.layout.file_size));
   encoder.settle(plan.report);
   if (request.deliver) MU_TRY(request.deliver(plan.report));
   MU_TRY(output.commit());

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/path.h"
-#include "io/atomic_output.h"
+#include "io/check_written.h"
 #include "io/free_space.h"
 #include "io/remote_address.h"
 #include "to_gguf/plan.h"
@@ -127,7 +127,10 @@ Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& prog
   progress.restart("writing", plan.total_bytes());
   MU_TRY(stream(plan, outputs, options.threads, progress));
   progress.finish();
-  MU_TRY(check_written(plan, outputs));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const gguf::OutLayout& layout = plan.files[i].layout;
+    MU_TRY(check_written(outputs[i], layout.header, layout.file_size));
+  }
   if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(AtomicOutput::commit_all(outputs));
   return std::move(plan.report);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "io/atomic_directory.h"
+#include "io/check_written.h"
 #include "io/free_space.h"
 #include "io/random_access_file.h"
 #include "to_safetensors/checkpoint_plan.h"
@@ -43,22 +44,6 @@ Status stream(const CheckpointPlan& plan, std::span<AtomicOutput> outputs, unsig
   return {};
 }
 
-Error self_check_error(Error error) {
-  error.kind = ErrorKind::internal;
-  error.message = fmt::format("what was written breaks a rule ({}): {}", error.code, error.message);
-  error.code = "convert-self-check";
-  return error;
-}
-
-/// Checks the output by opening it like any other set of safetensors files.
-Status check_written(const std::string& path) {
-  auto set = safetensors::open_set(path);
-  if (!set) return tl::make_unexpected(self_check_error(std::move(set.error())));
-  const Findings findings = set->all_findings().findings();
-  if (const Finding* broken = first_container_error(findings)) return tl::make_unexpected(self_check_error(*broken));
-  return {};
-}
-
 u64 bytes_of_files(const CheckpointPlan& plan) {
   u64 bytes = 0;
   for (const PlannedCheckpointFile& file : plan.files) bytes += file.layout.file_size;
@@ -77,7 +62,8 @@ Status write_single(const CheckpointPlan& plan, const CheckpointOptions& options
   if (!file.is_seekable()) return usage_error("-o FILE.safetensors must be a file, not a pipe or device");
   MU_TRY(stream(plan, {&file, 1}, options.threads, progress));
   progress.finish();
-  MU_TRY(check_written(file.staging_path()));
+  const safetensors::OutLayout& layout = plan.files.front().layout;
+  MU_TRY(check_written(file, layout.header, layout.file_size));
   if (options.deliver) MU_TRY(options.deliver(plan.report));
   return file.commit();
 }
@@ -107,9 +93,14 @@ Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, Atomi
     files.push_back(std::move(output));
   }
   MU_TRY(stream(plan, files, options.threads, progress));
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const safetensors::OutLayout& layout = plan.files[i].layout;
+    MU_TRY(check_written(files[i], layout.header, layout.file_size));
+  }
   if (!plan.index.empty()) {
     MU_ASSIGN(AtomicOutput output, directory.create_file("model.safetensors.index.json"));
     MU_TRY(output.append(std::as_bytes(std::span(plan.index))));
+    MU_TRY(check_written(output, plan.index, plan.index.size()));
     files.push_back(std::move(output));
   }
   for (const std::string& name : plan.copied) {
@@ -119,8 +110,7 @@ Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, Atomi
     files.push_back(std::move(output));
   }
   progress.finish();
-  MU_TRY(directory.close_files(files));
-  return check_written(directory.staging_path());
+  return directory.close_files(files);
 }
 
 Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, Progress& progress) {
