@@ -13,7 +13,7 @@ namespace {
 
 // The report goes to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Pt2stArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
-            const to_safetensors::CheckpointReport& report) {
+            const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
@@ -32,7 +32,7 @@ int run(int argc, char** argv) {
   const cli::Messages messages(command);
   options.settle();
   Progress progress("planning", 0, cli::use_progress(command.common()));
-  const auto show_it = [&](const to_safetensors::CheckpointReport& report) {
+  const auto show_it = [&](const TransferReport& report) {
     progress.finish();
     return show(options, command.common(), messages, report);
   };

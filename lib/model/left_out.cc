@@ -19,6 +19,7 @@ std::string_view reason_text(LeftOutReason reason) {
     case LeftOutReason::tied_copy: return "a copy of the embedding: the model is tied";
     case LeftOutReason::loader_copy: return "a copy that only llama.cpp's loader needs";
     case LeftOutReason::zero_bias: return "all zero, so it adds nothing";
+    case LeftOutReason::beside_weights: return "stored next to the weights";
     case LeftOutReason::in_config: break;
   }
   return "its factors are in config.json";

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "to_safetensors/checkpoint_to_safetensors.h"
+#include "transfer/report.h"
 
 namespace modelutils {
 
 /// Returns one JSON object and a line feed.
 std::string checkpoint_json(const to_safetensors::CheckpointReport& report);
 /// `all`: list every tensor as well.
-std::string checkpoint_text(const to_safetensors::CheckpointReport& report, bool all);
+std::string checkpoint_text(const TransferReport& report, bool all);
 
 }  // namespace modelutils

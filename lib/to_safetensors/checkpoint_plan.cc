@@ -52,6 +52,7 @@ class CheckpointPlanner {
       if (finding.code.starts_with("pt-") && finding.severity != Severity::error) plan_.report.remarks.add(finding);
     }
     plan_.to_directory = is_directory || plan_.set().files.size() > 1 || !options_.output.ends_with(".safetensors");
+    plan_.report.kind = ReportKind::pt2st;
     plan_.report.input = options_.input;
     plan_.report.output = options_.output;
     plan_.report.dry_run = options_.dry_run;
@@ -81,15 +82,15 @@ class CheckpointPlanner {
       const pytorch::Document& document = *checkpoint_of(file);
       const std::string own = document.wrapper.empty() ? std::string() : document.wrapper + ".";
       for (const pytorch::Tensor& each : document.tensors) {
-        if (!each.name.starts_with(own)) plan_.report.left_out.push_back(each.name);
+        if (!each.name.starts_with(own)) plan_.report.left_out.push_back({each.name, LeftOutReason::beside_weights});
       }
     }
-    if (const std::vector<std::string>& left_out = plan_.report.left_out; !left_out.empty()) {
+    if (const std::vector<LeftOut>& left_out = plan_.report.left_out; !left_out.empty()) {
       plan_.report.remarks.warning(Scope::model, "convert-left-out",
                                    fmt::format("{} of the checkpoint {} not in the output: not weights of the model, "
                                                "but stored next to them, such as an optimizer's",
                                                counted(left_out.size(), "tensor"), verb(left_out.size(), "is", "are")),
-                                   at_tensor(left_out.front()));
+                                   at_tensor(left_out.front().name));
     }
     for (const safetensors::TensorRef ref : set.tensors) {
       const std::string_view name = tensor(ref).name;
@@ -176,11 +177,13 @@ class CheckpointPlanner {
         file.tensors.push_back(chosen_[i].ref);
         weight_map[chosen_[i].name] = file.name;
         total += source.bytes();
-        plan_.report.tensors.push_back({chosen_[i].name,
-                                        std::string(source.dtype),
-                                        {source.shape.begin(), source.shape.end()},
-                                        source.bytes(),
-                                        file.name});
+        TensorReport& report = plan_.report.tensors.emplace_back();
+        report.name = chosen_[i].name;
+        report.source = source.name;
+        report.source_form = report.form = source.dtype;
+        report.shape.assign(source.shape.begin(), source.shape.end());
+        report.bytes = source.bytes();
+        report.file = file.name;
         const auto [first, last] = dropped_of.equal_range(chosen_[i].name);
         for (auto each = first; each != last; ++each) metadata.emplace_back(each->second, each->first);
       }

@@ -19,7 +19,7 @@ struct CheckpointPlan {
   std::vector<PlannedCheckpointFile> files;
   std::string index;                ///< contents of model.safetensors.index.json; empty for a single file
   std::vector<std::string> copied;  ///< base names of side files
-  CheckpointReport report;
+  TransferReport report;
 
   const safetensors::ShardSet& set() const { return model.safetensors->set; }
 };

@@ -131,7 +131,7 @@ Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, P
 
 }  // namespace
 
-Result<CheckpointReport> checkpoint_to_safetensors(const CheckpointOptions& options, Progress& progress) {
+Result<TransferReport> checkpoint_to_safetensors(const CheckpointOptions& options, Progress& progress) {
   if (options.output.empty() && !options.dry_run) return usage_error("-o FILE.safetensors or DIR is missing");
   if (options.output == "-") return usage_error("-o names a file or directory; it cannot be standard output");
   if (options.shard_size == 0) return usage_error("--shard-size must be at least 1");

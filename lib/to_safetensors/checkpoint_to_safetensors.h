@@ -4,17 +4,14 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
-#include "base/finding_log.h"
 #include "base/parallel.h"
 #include "io/model_folder.h"
 #include "io/progress.h"
+#include "transfer/report.h"
 
 namespace modelutils::to_safetensors {
-
-struct CheckpointReport;
 
 struct CheckpointOptions {
   std::string input;               ///< a checkpoint, its index, or a directory with pytorch_model*.bin
@@ -25,32 +22,7 @@ struct CheckpointOptions {
   OutsideLinks links = OutsideLinks::warn;
   unsigned threads = default_threads();
   /// Receives the finished report before the outputs are renamed. If it fails, no output appears.
-  std::function<Status(const CheckpointReport&)> deliver;
-};
-
-struct WrittenTensor {
-  std::string name;
-  std::string dtype;
-  std::vector<u64> shape;
-  u64 bytes = 0;
-  std::string file;  ///< base name of its file
-};
-
-struct CheckpointReport {
-  std::string input, output;
-  bool dry_run = false;
-  struct File {
-    std::string name;
-    u64 bytes = 0;
-    u64 tensors = 0;  ///< 0 for side files
-  };
-  std::vector<File> files;
-  std::vector<WrittenTensor> tensors;
-  /// Tensors omitted because they share the elements of another: the omitted name and the written one.
-  std::vector<std::pair<std::string, std::string>> shared;
-  std::string wrapper;                ///< prefix removed from the names; empty if there is none
-  std::vector<std::string> left_out;  ///< full names of tensors outside of the wrapper, such as an optimiser's
-  FindingLog remarks;
+  std::function<Status(const TransferReport&)> deliver;
 };
 
 /// Converts the checkpoint. Copies a directory's config.json, tokenizer and text files, but no programs. Errors: the

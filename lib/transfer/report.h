@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -24,6 +25,7 @@ struct TensorReport {
   std::string reason;                ///< explains a form that is not obvious, and what is inexact
   std::optional<double> rms;         ///< relative; nullopt if unknown
   std::optional<double> max_abs;     ///< nullopt if unknown
+  std::string file = {};             ///< pt2st: base name of its file
 };
 
 struct OutputFile {
@@ -33,11 +35,11 @@ struct OutputFile {
 };
 
 /// The reporting tool, which determines the report's title and contents.
-enum class ReportKind : u8 { mlx2gguf, gguf2mlx };
+enum class ReportKind : u8 { mlx2gguf, gguf2mlx, pt2st };
 
 struct TransferReport {
   ReportKind kind = ReportKind::mlx2gguf;
-  std::string input, output;  ///< `output` is a directory
+  std::string input, output;  ///< `output` is a directory, or a file of pt2st
   std::string architecture;
   std::string name;               ///< mlx2gguf: the model's name
   std::string model_type;         ///< gguf2mlx
@@ -45,7 +47,10 @@ struct TransferReport {
   std::vector<TensorReport> tensors;
   std::vector<LeftOut> left_out;     ///< tensors that were not converted
   std::vector<std::string> assumed;  ///< settings of config.json that no GGUF key provides
-  FindingLog remarks;                ///< warnings and notes of all steps
+  /// pt2st: tensors omitted because they share the elements of another: the omitted name and the written one.
+  std::vector<std::pair<std::string, std::string>> shared;
+  std::string wrapper;  ///< pt2st: prefix removed from the names; empty if there is none
+  FindingLog remarks;   ///< warnings and notes of all steps
   bool dry_run = false;
 
   /// Counts of tensors known to be inexact, and of tensors without a measurement.
