@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <numeric>
 
+#include "arch/facts.h"
 #include "arch/image_models.h"
 #include "gguf/keys.h"
 #include "gguf/parse.h"
@@ -38,28 +39,20 @@ Result<std::vector<gguf::OutKey>> keys_of(const ByteSource& source, const gguf::
   return keys;
 }
 
-// A count of heads is a number, or an array with one for each layer, of which the first counts.
-Result<u64> first_number(const ByteSource& source, const gguf::Document& document, const gguf::Index& index,
-                         const std::string& key, u64 otherwise) {
-  if (const auto value = index.unsigned_value(key)) return *value;
-  const gguf::ArrayRef* array = index.array_value(key);
-  if (array == nullptr || array->element_type == gguf::ValueType::string ||
-      array->element_type == gguf::ValueType::array) {
-    return otherwise;
-  }
-  MU_ASSIGN(const std::vector<u64> values, gguf::read_numbers<u64>(source, document, *array, 0, 1));
-  return values.empty() ? otherwise : values.front();
+// Of a list with one number for each layer, the first counts.
+u64 first_number(const arch::Fact& fact, u64 otherwise) {
+  const arch::LayerNumbers* list = fact.list();
+  if (list == nullptr) return fact.number().value_or(otherwise);
+  return list->values.empty() ? otherwise : static_cast<u64>(list->values.front());
 }
 
-Result<quantize::MixModel> mix_model_of(const ByteSource& source, const gguf::Document& document) {
-  const gguf::Index index(document);
+quantize::MixModel mix_model_of(const arch::Facts& facts) {
   quantize::MixModel model;
-  model.architecture = index.architecture();
-  model.layers = index.unsigned_value(index.arch_key("block_count")).value_or(0);
-  model.experts = index.unsigned_value(index.arch_key("expert_count")).value_or(0);
-  MU_ASSIGN(model.heads, first_number(source, document, index, index.arch_key("attention.head_count"), 0));
-  MU_ASSIGN(model.kv_heads,
-            first_number(source, document, index, index.arch_key("attention.head_count_kv"), model.heads));
+  model.architecture = facts.architecture;
+  model.layers = facts.layers.number().value_or(0);
+  model.experts = facts.experts.number().value_or(0);
+  model.heads = first_number(facts.heads, 0);
+  model.kv_heads = first_number(facts.kv_heads, model.heads);
   return model;
 }
 
@@ -207,7 +200,8 @@ class GgufSource : public Source {
                           .form = std::string(type_name(*tensor.type))});
     }
     MU_ASSIGN(keys_, keys_of(*head.source, head.document));
-    MU_ASSIGN(model_, mix_model_of(*head.source, head.document));
+    MU_ASSIGN(const arch::Facts facts, arch::read_facts(set_));
+    model_ = mix_model_of(facts);
     alignment_ = head.document.alignment;
     if (!is_pipe) return {};
     only_order_.resize(tensors_.size());
@@ -251,8 +245,9 @@ class DirectorySource : public Source {
     options.repack.fallback = TensorType::F32;
     MU_ASSIGN(plan_, to_gguf::plan_gguf(options));
     const to_gguf::PlannedFile& file = plan_.files.front();
-    const PlannedSource header(file.layout.header, file.layout.file_size, path);
-    MU_ASSIGN(const gguf::Document document, gguf::parse(header));
+    gguf::SetFile planned{path, std::make_shared<PlannedSource>(file.layout.header, file.layout.file_size, path), {}};
+    MU_ASSIGN(planned.document, gguf::parse(*planned.source));
+    const gguf::Document& document = planned.document;
     for (std::size_t i = 0; i < document.tensors.size(); ++i) {
       const gguf::TensorInfo& info = document.tensors[i];
       tensors_.push_back({.name = info.name,
@@ -261,8 +256,9 @@ class DirectorySource : public Source {
                           .form = plan_.forms[i].source_form,
                           .granule = plan_.stream[i].granule});
     }
-    MU_ASSIGN(keys_, keys_of(header, document));
-    MU_ASSIGN(model_, mix_model_of(header, document));
+    MU_ASSIGN(keys_, keys_of(*planned.source, document));
+    MU_ASSIGN(const arch::Facts facts, arch::read_facts(gguf::Index(document), planned));
+    model_ = mix_model_of(facts);
     alignment_ = file.layout.alignment;
     remarks_ = plan_.report.remarks;
     std::error_code error;
