@@ -106,9 +106,8 @@ class EditPlanner {
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {
       const std::string& name = options_.output.empty() ? options_.model : file.path;
-      auto source = std::make_shared<PlannedSource>(file.layout.header, file.layout.file_size, name);
-      MU_ASSIGN(gguf::Document document, gguf::parse(*source));
-      plan_.after.files.push_back({name, std::move(source), std::move(document)});
+      MU_ASSIGN(gguf::SetFile planned, planned_file(file.layout, name));
+      plan_.after.files.push_back(std::move(planned));
       MU_TRY(check_read_back(plan_.after.files.back(), file.layout.header));
     }
     return {};

@@ -19,6 +19,7 @@ enum class LeftOutReason : u8 {
   loader_copy,        ///< a copy that only llama.cpp's loader requires
   in_config,          ///< config.json has the same information
   zero_bias,          ///< a bias of zeros, which GPTQ's writers add to every module
+  beside_weights,     ///< not a weight of the model: an optimizer's state
 };
 
 /// Returns the reason for reports: "is computed at run time".

@@ -8,7 +8,7 @@
 namespace modelutils {
 
 /// Returns one JSON object and a line feed.
-std::string checkpoint_json(const to_safetensors::CheckpointReport& report);
+std::string checkpoint_json(const TransferReport& report);
 /// `all`: list every tensor as well.
 std::string checkpoint_text(const TransferReport& report, bool all);
 

@@ -148,9 +148,8 @@ class Planner {
   // Checks the memory plan of the model with the header laid out so far.
   Result<bool> fits_gpu() const {
     gguf::SplitSet set;
-    auto header = std::make_shared<PlannedSource>(plan_.layout.header, plan_.layout.file_size, request_.input);
-    MU_ASSIGN(gguf::Document document, gguf::parse(*header));
-    set.files.push_back({request_.input, std::move(header), std::move(document)});
+    MU_ASSIGN(gguf::SetFile file, planned_file(plan_.layout, request_.input));
+    set.files.push_back(std::move(file));
     memory::FitRequest wanted;
     if (request_.context) wanted.contexts = {*request_.context};
     wanted.available.gpu = request_.gpu;

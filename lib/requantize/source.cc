@@ -244,9 +244,8 @@ class DirectorySource : public Source {
     options.output = "-";  // one file
     options.repack.fallback = TensorType::F32;
     MU_ASSIGN(plan_, to_gguf::plan_gguf(options));
-    const to_gguf::PlannedFile& file = plan_.files.front();
-    gguf::SetFile planned{path, std::make_shared<PlannedSource>(file.layout.header, file.layout.file_size, path), {}};
-    MU_ASSIGN(planned.document, gguf::parse(*planned.source));
+    const gguf::OutLayout& layout = plan_.files.front().layout;
+    MU_ASSIGN(const gguf::SetFile planned, planned_file(layout, path));
     const gguf::Document& document = planned.document;
     for (std::size_t i = 0; i < document.tensors.size(); ++i) {
       const gguf::TensorInfo& info = document.tensors[i];
@@ -259,7 +258,7 @@ class DirectorySource : public Source {
     MU_ASSIGN(keys_, keys_of(*planned.source, document));
     MU_ASSIGN(const arch::Facts facts, arch::read_facts(gguf::Index(document), planned));
     model_ = mix_model_of(facts);
-    alignment_ = file.layout.alignment;
+    alignment_ = layout.alignment;
     remarks_ = plan_.report.remarks;
     std::error_code error;
     if (is_address(plan_.model->directory)) return {};

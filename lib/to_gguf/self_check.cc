@@ -1,20 +1,17 @@
 #include "to_gguf/self_check.h"
 
 #include "arch/prediction_block.h"
-#include "gguf/parse.h"
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rules.h"
 #include "transfer/planned_source.h"
 
 namespace modelutils::to_gguf {
 
-namespace {
-
-Status check(std::vector<std::shared_ptr<ByteSource>> sources, bool with_vocabulary) {
+Status check_plan(const GgufPlan& plan, bool with_vocabulary) {
   gguf::SplitSet set;
-  for (std::shared_ptr<ByteSource>& source : sources) {
-    MU_ASSIGN(gguf::Document document, gguf::parse(*source));
-    set.files.push_back({source->name(), source, std::move(document)});
+  for (const PlannedFile& file : plan.files) {
+    MU_ASSIGN(gguf::SetFile planned, planned_file(file.layout, file.path));
+    set.files.push_back(std::move(planned));
   }
   FindingLog log = gguf_structure_rules(set);
   if (!arch::is_prediction_alone(set)) log.add_all(loader_findings(set, with_vocabulary));
@@ -27,16 +24,6 @@ Status check(std::vector<std::shared_ptr<ByteSource>> sources, bool with_vocabul
     return tl::make_unexpected(std::move(error));
   }
   return {};
-}
-
-}  // namespace
-
-Status check_plan(const GgufPlan& plan, bool with_vocabulary) {
-  std::vector<std::shared_ptr<ByteSource>> sources;
-  for (const PlannedFile& file : plan.files) {
-    sources.push_back(std::make_shared<PlannedSource>(file.layout.header, file.layout.file_size, file.path));
-  }
-  return check(std::move(sources), with_vocabulary);
 }
 
 }  // namespace modelutils::to_gguf

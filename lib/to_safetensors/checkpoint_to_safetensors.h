@@ -28,6 +28,6 @@ struct CheckpointOptions {
 /// Converts the checkpoint. Copies a directory's config.json, tokenizer and text files, but no programs. Errors: the
 /// codes of the readers; "pt2st-input" if the input is not a checkpoint; the first finding of class error in the
 /// checkpoint; "st-write-…", "out-…", usage errors; "out-check" if the output cannot be read back.
-Result<CheckpointReport> checkpoint_to_safetensors(const CheckpointOptions& options, Progress& progress);
+Result<TransferReport> checkpoint_to_safetensors(const CheckpointOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_safetensors

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gguf/parse.h"
+
 namespace modelutils {
 
 Result<std::size_t> PlannedSource::read_some(u64 offset, MutableBytes out) const {
@@ -16,6 +18,12 @@ Result<std::size_t> PlannedSource::read_some(u64 offset, MutableBytes out) const
   const std::size_t from_header = std::min<std::size_t>(size, header_.size() - static_cast<std::size_t>(offset));
   std::memcpy(out.data(), header_.data() + offset, from_header);
   return from_header;
+}
+
+Result<gguf::SetFile> planned_file(const gguf::OutLayout& layout, std::string path) {
+  auto source = std::make_shared<PlannedSource>(layout.header, layout.file_size, path);
+  MU_ASSIGN(gguf::Document document, gguf::parse(*source));
+  return gguf::SetFile{std::move(path), std::move(source), std::move(document)};
 }
 
 }  // namespace modelutils

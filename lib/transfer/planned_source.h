@@ -6,6 +6,8 @@
 #include <string_view>
 
 #include "base/byte_source.h"
+#include "gguf/split_set.h"
+#include "gguf/write.h"
 
 namespace modelutils {
 
@@ -25,5 +27,8 @@ class PlannedSource : public ByteSource {
   std::string name_;
   std::shared_ptr<const ByteSource> rest_;
 };
+
+/// The GGUF file that `layout` describes, opened and parsed like one on a disk. `layout` must outlive it.
+Result<gguf::SetFile> planned_file(const gguf::OutLayout& layout, std::string path);
 
 }  // namespace modelutils
