@@ -6,17 +6,11 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
 if(MODELUTILS_STATIC)
-  # Built by packaging/static/libraries, because Debian has only shared libraries, or archives without run-time
-  # dispatch.
-  find_library(SIMDJSON_LIBRARY NAMES libsimdjson.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
+  # Built by packaging/static/libraries, because Debian's archive has no run-time dispatch.
   find_library(XXHASH_LIBRARY NAMES libxxhash.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
   find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED)
   find_library(ZLIB_LIBRARY NAMES libz.a REQUIRED)
-  add_library(simdjson::simdjson STATIC IMPORTED)
-  set_target_properties(simdjson::simdjson PROPERTIES IMPORTED_LOCATION ${SIMDJSON_LIBRARY}
-                        INTERFACE_COMPILE_DEFINITIONS SIMDJSON_THREADS_ENABLED=1)
 else()
-  find_package(simdjson REQUIRED)
   find_package(CURL 7.88 REQUIRED)
   find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # only the shared library has run-time dispatch
   find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)      # Debian's policy prefers shared libraries
@@ -37,6 +31,6 @@ add_library(dependencies INTERFACE)
 target_include_directories(dependencies SYSTEM INTERFACE
   ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR}
   ${RAPIDJSON_INCLUDE_DIR} ${EXPECTED_INCLUDE_DIR} ${FMT_INCLUDE_DIR})
-target_link_libraries(dependencies INTERFACE OpenSSL::Crypto simdjson::simdjson ${XXHASH_LIBRARY} ${YAML_LIBRARY} ${UTF8PROC_LIBRARY}
+target_link_libraries(dependencies INTERFACE OpenSSL::Crypto ${XXHASH_LIBRARY} ${YAML_LIBRARY} ${UTF8PROC_LIBRARY}
                       ${ZLIB_LIBRARY}
                       Threads::Threads)

@@ -8,8 +8,7 @@
 
 namespace modelutils {
 
-/// True if all of `text` is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). NUL is valid. Not
-/// simdjson's version: most texts are tokens of a few bytes, for which the call would cost more than the check.
+/// True if all of `text` is valid UTF-8 (no overlong forms, no surrogates, nothing above U+10FFFF). NUL is valid.
 bool is_utf8(std::string_view text);
 
 /// The result of decoding one code point.

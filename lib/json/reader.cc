@@ -1,157 +1,143 @@
 #include "json/reader.h"
 
 #include <fmt/core.h>
-#include <simdjson.h>
 
 #include <array>
-#include <bit>
-#include <charconv>
-#include <new>
 
-#include "base/checked_math.h"
+#include "base/large_pages.h"
 #include "io/file_kind.h"
 #include "io/random_access_file.h"
-#include "json/syntax_text.h"
 
 namespace modelutils::json {
 
-struct Document::Parser {
-  simdjson::dom::parser parser;
+// Builds a document's nodes.
+class Parser {
+ public:
+  Parser(Document& document, std::string text, Numbers numbers)
+      : document_(document), cursor_(own(document, std::move(text)), Cursor::deepest, numbers) {}
+
+  /// Sets the document's root. Returns false if the text is not valid JSON.
+  bool run();
+  SyntaxError error() const { return cursor_.error(); }
+
+ private:
+  static std::span<char> own(Document& document, std::string text) {
+    document.text_ = std::move(text);
+    return document.text_;
+  }
+
+  bool read_value(Node& node);
+  bool read_number(Node& node);
+  bool read_string(Node& node);
+  /// Moves to the next value of the innermost container that has one, and leaves those that have none.
+  bool find_next();
+
+  Document& document_;
+  Cursor cursor_;
+  Node* next_ = nullptr;
+  std::array<Node*, Cursor::deepest> open_;  // the containers around the cursor
+  std::size_t depth_ = 0;
 };
 
-Document::Document() : parser_(std::make_unique<Parser>()) {}
-Document::~Document() = default;
+bool Parser::run() {
+  // At most one node for two bytes (each value needs a separator or a bracket), and one more for each container that is
+  // not closed. Pages of memory that no node needs are never touched; usual texts need one for 16 bytes or more.
+  const std::size_t size = document_.text_.size();
+  document_.nodes_.reset(new Node[size / 2 + 1 + Cursor::deepest]);
+  next_ = document_.nodes_.get();
+  expect_to_fill(next_, size);
+  do {
+    if (!read_value(*next_++) || !find_next()) return false;
+  } while (depth_ > 0);
+  document_.root = Element(document_.nodes_.get());
+  return cursor_.finish();
+}
+
+bool Parser::read_value(Node& node) {
+  node.size = 0;
+  const Kind kind = cursor_.next();
+  switch (kind) {
+    case Kind::none: return false;
+    case Kind::object:
+    case Kind::array:
+      node.type = kind == Kind::object ? Node::Type::object : Node::Type::array;
+      if (!cursor_.enter()) return false;
+      open_[depth_++] = &node;
+      return true;
+    case Kind::string: return read_string(node);
+    case Kind::number: return read_number(node);
+    case Kind::boolean: node.type = Node::Type::boolean; return cursor_.boolean(node.truth);
+    case Kind::null: node.type = Node::Type::null; return cursor_.null();
+  }
+  return false;
+}
+
+bool Parser::read_number(Node& node) {
+  Number number;
+  if (!cursor_.number(number)) return false;
+  switch (number.form) {
+    case Number::Form::natural:
+      node.type = Node::Type::natural;
+      node.natural = number.natural;
+      return true;
+    case Number::Form::negative:
+      node.type = number.negative == 0 ? Node::Type::natural : Node::Type::negative;  // -0 is 0
+      node.negative = number.negative;
+      return true;
+    case Number::Form::decimal:
+      node.type = Node::Type::decimal;
+      node.decimal = number.decimal;
+      return true;
+  }
+  return false;
+}
+
+void set_string(Node& node, std::string_view text) {
+  node.type = Node::Type::string;
+  node.text = text.data();
+  node.size = text.size();
+}
+
+bool Parser::read_string(Node& node) {
+  std::string_view text;
+  if (!cursor_.string(text)) return false;
+  set_string(node, text);
+  return true;
+}
+
+bool Parser::find_next() {
+  while (depth_ > 0) {
+    Node& container = *open_[depth_ - 1];
+    std::string_view key;
+    if (container.type == Node::Type::object ? cursor_.member(key) : cursor_.element()) {
+      if (container.type == Node::Type::object) set_string(*next_++, key);
+      ++container.size;
+      return true;
+    }
+    container.end = next_;
+    --depth_;
+    if (cursor_.failed()) return false;
+  }
+  return true;
+}
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-// True if the integer `digits` (an optional minus, then digits) does not fit into 64 bits.
-bool is_big_integer(std::string_view digits) {
-  const char* end = digits.data() + digits.size();
-  if (digits.front() == '-') {
-    i64 value = 0;
-    return std::from_chars(digits.data(), end, value).ec == std::errc::result_out_of_range;
-  }
-  u64 value = 0;
-  return std::from_chars(digits.data(), end, value).ec == std::errc::result_out_of_range;
-}
-
-bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
-}
-
-struct NonFinite {
-  std::string_view text, standard;
-};
-constexpr std::array<NonFinite, 3> non_finite_numbers = {{
-    {"Infinity", "1.7976931348623157e308"},
-    {"-Infinity", "-1.7976931348623157e308"},
-    {"NaN", "null"},
-}};
-
-// Returns the entry of non_finite_numbers that stands at `at` as a whole word, or nullptr.
-const NonFinite* non_finite_at(std::string_view text, std::size_t at) {
-  const auto is_part_of_word = [&](std::size_t i) {
-    return i < text.size() && (is_digit(text[i]) || is_letter(text[i]) || text[i] == '.' || text[i] == '+');
-  };
-  for (const NonFinite& number : non_finite_numbers) {
-    if (!text.substr(at).starts_with(number.text) || is_part_of_word(at + number.text.size())) continue;
-    return at > 0 && (is_part_of_word(at - 1) || text[at - 1] == '-') ? nullptr : &number;
-  }
-  return nullptr;
-}
-
-// Appends ".0" to every integer beyond 64 bits. simdjson refuses those, but they are valid JSON, and nearly every
-// tokenizer_config.json has one (transformers writes "no limit" as 1000000000000000019884624838656). With
-// Numbers::python, also replaces non-finite numbers by standard ones.
-std::string with_standard_numbers(std::string_view text, Numbers numbers) {
-  std::string out;
-  out.reserve(text.size() + 64);
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (!in_string && numbers == Numbers::python && (c == 'I' || c == '-' || c == 'N')) {
-      if (const NonFinite* number = non_finite_at(text, i)) {
-        out += number->standard;
-        i += number->text.size();
-        continue;
-      }
-    }
-    if (in_string || !(is_digit(c) || c == '-')) {
-      out.push_back(c);
-      ++i;
-      if (in_string && c == '\\' && i < text.size()) out.push_back(text[i++]);
-      if (c == '"') in_string = !in_string;
-      continue;
-    }
-    const std::size_t begin = i++;
-    while (i < text.size() && is_digit(text[i])) ++i;
-    const std::string_view digits = text.substr(begin, i - begin);
-    const bool is_integer = i == text.size() || (text[i] != '.' && text[i] != 'e' && text[i] != 'E');
-    out += digits;
-    if (is_integer) {
-      if (is_big_integer(digits)) out += ".0";
-      continue;
-    }
-    for (; i < text.size() && (is_digit(text[i]) || std::string_view(".eE+-").find(text[i]) != std::string_view::npos);
-         ++i) {
-      out.push_back(text[i]);
-    }
-  }
-  return out;
+Result<std::unique_ptr<Document>> parse_text(std::string text, std::string name, Numbers numbers) {
+  auto document = std::make_unique<Document>();
+  document->name = std::move(name);
+  const FileKind kind = file_kind(std::string_view(text).substr(0, file_kind_bytes));
+  Parser parser(*document, std::move(text), numbers);
+  if (parser.run()) return document;
+  const std::string what = kind == FileKind::unknown ? fmt::format("is not valid JSON: {}", syntax_text(parser.error()))
+                                                     : fmt::format("is not JSON: it is {}", file_kind_text(kind));
+  return input_error("json-syntax", what, {}, {}, document->name);
 }
 
 }  // namespace
 
-std::string_view syntax_text(int simdjson_error) {
-  switch (simdjson_error) {
-    case simdjson::TAPE_ERROR: return "a comma, colon or bracket is missing or misplaced";
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
-      return "it does not end with '}': it is incomplete, or other text follows the object";
-    case simdjson::UNCLOSED_STRING: return "a string is not closed";
-    case simdjson::UNESCAPED_CHARS: return "a string contains an unescaped control character";
-    case simdjson::STRING_ERROR: return "a string contains an invalid escape";
-    case simdjson::NUMBER_ERROR: return "a number is malformed or too large";
-    case simdjson::UTF8_ERROR: return "it is not UTF-8";
-    case simdjson::EMPTY: return "it contains only white space";
-    case simdjson::DEPTH_ERROR: return "it is nested too deeply";
-    case simdjson::INCORRECT_TYPE:
-    case simdjson::T_ATOM_ERROR:
-    case simdjson::F_ATOM_ERROR:
-    case simdjson::N_ATOM_ERROR: return "a word other than true, false and null";
-    default: return simdjson::error_message(static_cast<simdjson::error_code>(simdjson_error));
-  }
-}
-
 Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers) {
-  auto document = std::make_unique<Document>();
-  document->name = std::move(name);
-  simdjson::dom::parser& parser = document->parser_->parser;
-  simdjson::dom::element root;
-  const simdjson::padded_string padded(text);
-  if (padded.size() != text.size()) throw std::bad_alloc();
-  simdjson::error_code error = parser.parse(padded).get(root);
-  if (error != simdjson::SUCCESS) {
-    // The error code of a refused number depends on simdjson's version. Compare sizes instead: every replacement makes
-    // the text longer.
-    const std::string standard = with_standard_numbers(text, numbers);
-    if (standard.size() != text.size()) error = parser.parse(simdjson::padded_string(standard)).get(root);
-  }
-  if (error == simdjson::MEMALLOC) throw std::bad_alloc();
-  const bool has_mark = text.starts_with("\xef\xbb\xbf");  // simdjson 3.0 refuses a byte order mark, 3.12 skips it
-  if (error != simdjson::SUCCESS || has_mark) {
-    const FileKind kind = file_kind(text.substr(0, file_kind_bytes));
-    const std::string_view why =
-        has_mark ? "it starts with a byte order mark, which is not allowed" : syntax_text(error);
-    const std::string what = kind == FileKind::unknown ? fmt::format("is not valid JSON: {}", why)
-                                                       : fmt::format("is not JSON: it is {}", file_kind_text(kind));
-    return input_error("json-syntax", what, {}, {}, document->name);
-  }
-  document->root = Element(std::bit_cast<Place>(root));
-  return document;
+  return parse_text(std::string(text), std::move(name), numbers);
 }
 
 namespace {
@@ -163,9 +149,10 @@ Result<std::unique_ptr<Document>> load_file(const RandomAccessFile& file, u64 ma
                            " are supported",
                        {}, {}, file.name());
   }
-  std::string text(static_cast<std::size_t>(file.file_size()), '\0');
+  std::string text;
+  resize_to_fill(text, static_cast<std::size_t>(file.file_size()));
   MU_TRY(file.read_exact(0, std::as_writable_bytes(std::span(text))));
-  return parse(text, file.name(), numbers);
+  return parse_text(std::move(text), file.name(), numbers);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Parses the JSON documents next to the weights (config.json, tokenizer.json, an index) with simdjson's DOM. Size and
-// depth are limited.
+// Parses the JSON documents next to the weights (config.json, tokenizer.json, an index) into a tree of values
+// (json/value.h). Size and depth are limited.
 #pragma once
 
 #include <memory>
@@ -9,32 +9,29 @@
 
 #include "base/error.h"
 #include "io/model_folder.h"
+#include "json/cursor.h"
 #include "json/value.h"
 
 namespace modelutils::json {
 
-/// The numbers that a document may contain. `python` adds the non-standard numbers that Python's json module writes, as
-/// some config.json files have them: Infinity and -Infinity are read as the finite double of the largest magnitude ("no
-/// limit"), NaN as null (no value).
-enum class Numbers : u8 { standard, python };
-
 /// A parsed document. `root` and all values obtained from it are valid as long as the document exists.
 class Document {
  public:
-  Document();
-  ~Document();
+  Document() = default;
+  Document(const Document&) = delete;  // values point into it
+  Document& operator=(const Document&) = delete;
 
   Element root;
   std::string name;  ///< file name for messages
 
  private:
-  friend Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers);
-  struct Parser;
-  std::unique_ptr<Parser> parser_;
+  friend class Parser;
+  std::string text_;               // with strings unescaped in place
+  std::unique_ptr<Node[]> nodes_;  // all values, in the order of the text
 };
 
-/// Parses UTF-8 text. Code: "json-syntax", with simdjson's reason or the format that the text has instead. Refuses a
-/// byte order mark and nesting deeper than 1024 (without recursion). Integers beyond 64 bits become doubles.
+/// Parses UTF-8 text. Code: "json-syntax", with the reason or the format that the text has instead. Refuses a byte
+/// order mark and nesting deeper than 1024 (without recursion). Integers beyond 64 bits become doubles.
 Result<std::unique_ptr<Document>> parse(std::string_view text, std::string name, Numbers numbers = Numbers::standard);
 
 /// Reads and parses a regular file of at most `max_bytes`. Codes: those of RandomAccessFile::open, "json-too-large",

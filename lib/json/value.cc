@@ -1,120 +1,143 @@
 #include "json/value.h"
 
-#include <simdjson.h>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <vector>
 
-#include <bit>
+#include "base/escape.h"
 
 namespace modelutils::json {
 
-namespace dom = simdjson::dom;
-
 namespace {
 
-// Converts a Place to a simdjson handle. Both consist of a document pointer and a tape index; bit_cast checks that the
-// sizes match and the types are trivially copyable. The conversion costs nothing.
-template <typename T>
-T on_tape(Place place) {
-  return std::bit_cast<T>(place);
+using Type = Node::Type;
+
+void append_decimal(std::string& out, double value) {
+  const double size = std::abs(value);
+  const bool is_fixed = size == 0 || (size >= 1e-4 && size < 1e15);
+  char text[32];
+  const auto format = is_fixed ? std::chars_format::fixed : std::chars_format::scientific;
+  const std::string_view decimal(text, std::to_chars(std::begin(text), std::end(text), value, format).ptr);
+  out += decimal;
+  if (is_fixed && decimal.find('.') == decimal.npos) out += ".0";
 }
 
-template <typename T>
-Place place_of(const T& handle) {
-  return std::bit_cast<Place>(handle);
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    if (static_cast<u8>(c) < 0x20 || c == '"' || c == '\\') {
+      append_json_escape(out, static_cast<u8>(c));
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
 }
 
-template <typename T>
-bool get_scalar(Place place, T& out) {
-  T value{};
-  if (on_tape<dom::element>(place).get(value) != simdjson::SUCCESS) return false;
-  out = value;
-  return true;
-}
-
-template <typename T, typename Container>
-bool get_container(Place place, Container& out) {
-  T value;
-  if (on_tape<dom::element>(place).get(value) != simdjson::SUCCESS) return false;
-  out = Container(place_of(value));
-  return true;
+void append_scalar(std::string& out, const Node& node) {
+  char digits[24];
+  const auto append_integer = [&](auto value) {
+    out.append(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
+  };
+  switch (node.type) {
+    case Type::boolean: out += node.truth ? "true" : "false"; break;
+    case Type::natural: append_integer(node.natural); break;
+    case Type::negative: append_integer(node.negative); break;
+    case Type::decimal: append_decimal(out, node.decimal); break;
+    case Type::string: append_quoted(out, node.string()); break;
+    default: out += "null";
+  }
 }
 
 }  // namespace
 
 bool Element::get(std::string_view& out) const {
-  return get_scalar(place_, out);
-}
-bool Element::get(u64& out) const {
-  return get_scalar(place_, out);
-}
-bool Element::get(i64& out) const {
-  return get_scalar(place_, out);
-}
-bool Element::get(double& out) const {
-  return get_scalar(place_, out);
-}
-bool Element::get(bool& out) const {
-  return get_scalar(place_, out);
-}
-bool Element::get(Object& out) const {
-  return get_container<dom::object>(place_, out);
-}
-bool Element::get(Array& out) const {
-  return get_container<dom::array>(place_, out);
+  if (node_->type != Type::string) return false;
+  out = node_->string();
+  return true;
 }
 
-bool Element::is_null() const {
-  return on_tape<dom::element>(place_).is_null();
+bool Element::get(u64& out) const {
+  if (node_->type != Type::natural) return false;
+  out = node_->natural;
+  return true;
 }
-bool Element::is_object() const {
-  return on_tape<dom::element>(place_).is_object();
+
+bool Element::get(i64& out) const {
+  if (node_->type == Type::negative) {
+    out = node_->negative;
+    return true;
+  }
+  if (node_->type != Type::natural || node_->natural > static_cast<u64>(INT64_MAX)) return false;
+  out = static_cast<i64>(node_->natural);
+  return true;
+}
+
+bool Element::get(double& out) const {
+  switch (node_->type) {
+    case Type::natural: out = static_cast<double>(node_->natural); return true;
+    case Type::negative: out = static_cast<double>(node_->negative); return true;
+    case Type::decimal: out = node_->decimal; return true;
+    default: return false;
+  }
+}
+
+bool Element::get(bool& out) const {
+  if (node_->type != Type::boolean) return false;
+  out = node_->truth;
+  return true;
+}
+
+bool Element::get(Object& out) const {
+  if (node_->type != Type::object) return false;
+  out = Object(node_);
+  return true;
+}
+
+bool Element::get(Array& out) const {
+  if (node_->type != Type::array) return false;
+  out = Array(node_);
+  return true;
 }
 
 std::string Element::text() const {
-  return simdjson::minify(on_tape<dom::element>(place_));
+  std::string out;
+  std::vector<const Node*> open;  // containers around `at`
+  const Node* at = node_;
+  while (true) {
+    const bool is_object = at->type == Type::object;
+    if (is_object || at->type == Type::array) {
+      out += is_object ? '{' : '[';
+      open.push_back(at);
+    } else {
+      append_scalar(out, *at);
+    }
+    ++at;
+    while (!open.empty() && at == open.back()->end) {
+      out += open.back()->type == Type::object ? '}' : ']';
+      open.pop_back();
+    }
+    if (open.empty()) return out;
+    if (at != open.back() + 1) out += ',';
+    if (open.back()->type == Type::object) {
+      append_quoted(out, at->string());
+      out += ':';
+      ++at;
+    }
+  }
 }
 
-Array::Iterator& Array::Iterator::operator++() {
-  auto at = on_tape<dom::array::iterator>(place_);
-  place_ = place_of(++at);
-  return *this;
-}
-Array::Iterator Array::begin() const {
-  return Iterator(place_of(on_tape<dom::array>(place_).begin()));
-}
-Array::Iterator Array::end() const {
-  return Iterator(place_of(on_tape<dom::array>(place_).end()));
-}
-std::size_t Array::size() const {
-  return on_tape<dom::array>(place_).size();
-}
 std::optional<Element> Array::at(std::size_t index) const {
-  dom::element found;
-  if (on_tape<dom::array>(place_).at(index).get(found) != simdjson::SUCCESS) return std::nullopt;
-  return Element(place_of(found));
+  if (index >= size()) return std::nullopt;
+  return *std::next(begin(), static_cast<std::ptrdiff_t>(index));
 }
 
-Member Object::Iterator::operator*() const {
-  const auto at = on_tape<dom::object::iterator>(place_);
-  return {at.key(), Element(place_of(at.value()))};
-}
-Object::Iterator& Object::Iterator::operator++() {
-  auto at = on_tape<dom::object::iterator>(place_);
-  place_ = place_of(++at);
-  return *this;
-}
-Object::Iterator Object::begin() const {
-  return Iterator(place_of(on_tape<dom::object>(place_).begin()));
-}
-Object::Iterator Object::end() const {
-  return Iterator(place_of(on_tape<dom::object>(place_).end()));
-}
-std::size_t Object::size() const {
-  return on_tape<dom::object>(place_).size();
-}
 std::optional<Element> Object::find(std::string_view key) const {
-  dom::element found;
-  if (on_tape<dom::object>(place_).at_key(key).get(found) != simdjson::SUCCESS) return std::nullopt;
-  return Element(place_of(found));
+  for (const Member member : *this) {
+    if (member.key == key) return member.value;
+  }
+  return std::nullopt;
 }
 
 }  // namespace modelutils::json

@@ -1,6 +1,4 @@
-// Values of a parsed JSON document: 16-byte handles that are cheap to copy and valid as long as their document
-// (json/reader.h). They point into simdjson's tape but hide simdjson, whose header alone takes longer to compile than
-// most of our files.
+// Values of a parsed JSON document: handles that are cheap to copy and valid as long as their document (json/reader.h).
 #pragma once
 
 #include <cstddef>
@@ -16,19 +14,33 @@ namespace modelutils::json {
 class Array;
 class Object;
 
-/// Position of a value: the document and the index on simdjson's tape.
-struct Place {
-  const void* document = nullptr;
-  std::size_t index = 0;
+/// One value or key of a document, whose nodes follow each other in the order of the text: an array is followed by its
+/// elements, an object by its members, each of them a key and a value. Only for json/reader.cc and value.cc.
+struct Node {
+  enum class Type : u8 { null, boolean, natural, negative, decimal, string, array, object };
 
-  bool operator==(const Place&) const = default;
+  union {
+    bool truth;
+    u64 natural;
+    i64 negative;
+    double decimal;
+    const char* text;
+    const Node* end;  // array, object: the node behind the last one inside
+  };
+  u64 size : 56;  // string: bytes; array, object: elements or members
+  Type type : 8;
+
+  /// The node behind the value and all that is inside it.
+  const Node* next() const { return type == Type::array || type == Type::object ? end : this + 1; }
+  std::string_view string() const { return {text, static_cast<std::size_t>(size)}; }
 };
+static_assert(sizeof(Node) == 16);
 
 /// Any value. Assign a default-constructed one before use.
 class Element {
  public:
   Element() = default;
-  explicit Element(Place place) : place_(place) {}
+  explicit Element(const Node* node) : node_(node) {}
 
   /// Sets `out` to the value and returns true if it has that type. Otherwise returns false and leaves `out` unchanged.
   /// Integers can be read as double. 1.0 is not an integer, nor is an integer outside the type's range. Strings are
@@ -41,14 +53,15 @@ class Element {
   [[nodiscard]] bool get(Object& out) const;
   [[nodiscard]] bool get(Array& out) const;
 
-  bool is_null() const;
-  bool is_object() const;
+  bool is_null() const { return node_->type == Node::Type::null; }
+  bool is_object() const { return node_->type == Node::Type::object; }
 
-  /// The value as JSON without white space.
+  /// The value as JSON without white space. Decimals are the shortest that parse to the same double, with a point or an
+  /// exponent.
   std::string text() const;
 
  private:
-  Place place_;
+  const Node* node_ = nullptr;
 };
 
 /// A member of an object.
@@ -61,7 +74,7 @@ struct Member {
 class Array {
  public:
   Array() = default;
-  explicit Array(Place place) : place_(place) {}
+  explicit Array(const Node* node) : node_(node) {}
 
   class Iterator {
    public:
@@ -72,31 +85,33 @@ class Array {
     using reference = Element;
 
     Iterator() = default;
-    explicit Iterator(Place place) : place_(place) {}
-    Element operator*() const { return Element(place_); }
-    Iterator& operator++();
+    explicit Iterator(const Node* node) : node_(node) {}
+    Element operator*() const { return Element(node_); }
+    Iterator& operator++() {
+      node_ = node_->next();
+      return *this;
+    }
     bool operator==(const Iterator&) const = default;
 
    private:
-    Place place_;
+    const Node* node_ = nullptr;
   };
 
-  Iterator begin() const;
-  Iterator end() const;
-  /// At most 2^24 − 1: simdjson does not store the length of longer arrays.
-  std::size_t size() const;
+  Iterator begin() const { return Iterator(node_ + 1); }
+  Iterator end() const { return Iterator(node_->end); }
+  std::size_t size() const { return static_cast<std::size_t>(node_->size); }
   /// Returns element `index`, or nullopt if there is none. Takes O(index) time.
   std::optional<Element> at(std::size_t index) const;
 
  private:
-  Place place_;
+  const Node* node_ = nullptr;
 };
 
 /// The members of an object, in the order of the text. Keys may repeat.
 class Object {
  public:
   Object() = default;
-  explicit Object(Place place) : place_(place) {}
+  explicit Object(const Node* node) : node_(node) {}
 
   class Iterator {
    public:
@@ -107,24 +122,26 @@ class Object {
     using reference = Member;
 
     Iterator() = default;
-    explicit Iterator(Place place) : place_(place) {}
-    Member operator*() const;
-    Iterator& operator++();
+    explicit Iterator(const Node* key) : key_(key) {}
+    Member operator*() const { return {key_->string(), Element(key_ + 1)}; }
+    Iterator& operator++() {
+      key_ = (key_ + 1)->next();
+      return *this;
+    }
     bool operator==(const Iterator&) const = default;
 
    private:
-    Place place_;  // the key's
+    const Node* key_ = nullptr;
   };
 
-  Iterator begin() const;
-  Iterator end() const;
-  /// At most 2^24 − 1, as for arrays.
-  std::size_t size() const;
+  Iterator begin() const { return Iterator(node_ + 1); }
+  Iterator end() const { return Iterator(node_->end); }
+  std::size_t size() const { return static_cast<std::size_t>(node_->size); }
   /// Returns the first member with this key, even if null, or nullopt. Takes time proportional to the object's size.
   std::optional<Element> find(std::string_view key) const;
 
  private:
-  Place place_;
+  const Node* node_ = nullptr;
 };
 
 }  // namespace modelutils::json

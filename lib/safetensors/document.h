@@ -19,6 +19,10 @@ namespace modelutils::safetensors {
 /// The reference implementation refuses longer headers; so do we.
 inline constexpr u64 max_header_bytes = 100'000'000;
 
+/// Maximum nesting of arrays and objects, counting the outermost: the limit of the reference's JSON reader
+/// (serde_json).
+inline constexpr std::size_t max_depth = 128;
+
 /// Size of the length field before the header.
 inline constexpr u64 length_bytes = 8;
 

@@ -2,27 +2,21 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "safetensors/document.h"
-#include "safetensors/on_demand.h"
+#include "safetensors/text.h"
 
 namespace modelutils::safetensors {
 
 /// Owns the data that a Document's views point to.
 class Storage {
  public:
-  on_demand::PaddedText text;
+  Text text;
 
-  /// Returns a view that is valid as long as this object.
-  std::string_view keep(const on_demand::Text& string) {
-    return string.copied ? std::string_view(unescaped_.emplace_back(string.text)) : string.text;
-  }
-
+  /// Returns a copy that is valid as long as this object.
   std::span<const u64> keep(std::span<const u64> dims) {
     if (dims.size() > free_.size()) {
       const std::size_t size = std::max(chunk_size, dims.size());
@@ -37,13 +31,12 @@ class Storage {
 
  private:
   static constexpr std::size_t chunk_size = 8192;
-  std::deque<std::string> unescaped_;
   std::vector<std::unique_ptr<u64[]>> chunks_;
   std::span<u64> free_;
 };
 
-/// Reads the JSON text in `storage` into `document` (metadata, tensors, findings, complete). `text_offset` is the
-/// text's offset in the file; offsets in findings include it.
+/// Reads the JSON text in `storage` into `document` (metadata, tensors, findings, complete), and unescapes it in place.
+/// `text_offset` is the text's offset in the file; offsets in findings include it.
 void parse_header(Storage& storage, u64 text_offset, Document& document);
 
 }  // namespace modelutils::safetensors

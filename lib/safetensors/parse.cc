@@ -77,7 +77,7 @@ Result<Document> parse(const ByteSource& source) {
     return document;
   }
   const auto storage = std::make_shared<Storage>();
-  auto text = on_demand::read_text(source, length_bytes, static_cast<std::size_t>(length));
+  auto text = read_text(source, length_bytes, static_cast<std::size_t>(length));
   if (!text) {
     if (text.error().code != "io-short") return tl::make_unexpected(std::move(text.error()));
     refuse(document, "st-truncated", *text.error().offset,

@@ -21,7 +21,7 @@ bool is_safetensors(std::string_view head, std::string_view name);
 /// errors; "st-not-safetensors" for another kind of file (an empty file, an HTML page, a pickle or ZIP checkpoint, a
 /// Git LFS pointer, a GGUF file, …); the message names it.
 ///
-/// Memory: the header's text, simdjson's index over it, and about 100 bytes per tensor. Time is linear.
+/// Memory: the header's text and about 100 bytes per tensor. Time is linear.
 Result<Document> parse(const ByteSource& source);
 
 }  // namespace modelutils::safetensors

@@ -18,7 +18,6 @@ class Modelutils < Formula
   depends_on "libyaml"
   depends_on :linux
   depends_on "openssl@3"
-  depends_on "simdjson"
   depends_on "xxhash"
   depends_on "zlib"
 

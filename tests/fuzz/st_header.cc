@@ -1,12 +1,10 @@
 // Any bytes -> safetensors parser and rules. Compares the parser with our other JSON reader, which validates the whole
 // text.
-#include <simdjson.h>
-
 #include <cstdlib>
 
 #include "io/random_access_file.h"
+#include "json/cursor.h"
 #include "json/reader.h"
-#include "json/syntax_text.h"
 #include "rules/safetensors/rules.h"
 #include "safetensors/parse.h"
 
@@ -29,7 +27,7 @@ void compare_with_reader(const safetensors::Document& document, std::string_view
     return;
   }
   // The reader refuses bad escapes; the parser reports them as findings.
-  const bool is_bad_escape = parsed.error().message.ends_with(json::syntax_text(simdjson::STRING_ERROR));
+  const bool is_bad_escape = parsed.error().message.ends_with(json::syntax_text(json::SyntaxError::escape));
   if (document.complete && !has_code(document.findings, "st-header-trailing") && !is_bad_escape) std::abort();
 }
 

@@ -31,7 +31,7 @@ Result<Vocabulary> read_vocabulary(json::Element vocab, u64 rows, const std::vec
   json::Object object;
   if (!vocab.get(object)) return input_error("hf-tok-vocab", "must be an object of ids");
   Vocabulary vocabulary;
-  // Safe to reserve: simdjson counts at most 2^24 − 1 members.
+  // Safe to reserve: every member has been read.
   vocabulary.entries.reserve(object.size());
   vocabulary.index.reserve(object.size());
   std::vector<bool> taken(static_cast<std::size_t>(rows), false);

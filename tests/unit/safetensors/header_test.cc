@@ -86,8 +86,6 @@ TEST(Header, MustBeOneJsonObject) {
                            "{/**/}",
                            "{\"a\":[1}",
                            "{\"a\":{]}",
-                           "{} x",
-                           "{}\v",
                            "{\"a\":[[]}",
                            "{,}",
                            "{\"x\":1 2}"}) {
@@ -115,12 +113,23 @@ TEST(Header, SaysWhereInvalidUtf8Stands) {
   EXPECT_EQ(document.findings[0].offset, 12u);
 }
 
+TEST(Header, KeepsWhatStandsBeforeASyntaxError) {
+  const Document document =
+      parsed(SafetensorsBuilder().header(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype" 1}})"));
+  EXPECT_FALSE(document.complete);
+  EXPECT_EQ(document.tensors.size(), 1u);
+  EXPECT_EQ(codes(document.findings), Codes{"error st-header-json"});
+  EXPECT_EQ(document.findings[0].offset, 8u + 66u) << "the 1 instead of a colon";
+}
+
 TEST(Header, OnlySpacesBelongAroundTheObject) {
   EXPECT_EQ(codes_of_header("{}      "), Codes{});
   EXPECT_EQ(codes_of_header(" {}"), Codes{"warning st-header-space"});
   EXPECT_EQ(codes_of_header("{}\t\r\n"), Codes{"warning st-header-space"});
   EXPECT_EQ(codes_of_header("{}{}"), Codes{"error st-header-trailing"});
   EXPECT_EQ(codes_of_header("{}, {}"), Codes{"error st-header-trailing"});
+  EXPECT_EQ(codes_of_header("{} x"), Codes{"error st-header-trailing"});
+  EXPECT_EQ(codes_of_header("{}\v"), Codes{"error st-header-trailing"});
 }
 
 TEST(Header, DeepNestingIsRefusedWithoutRecursion) {

@@ -56,7 +56,7 @@ TEST(Index, MustBeAJsonObjectWithAWeightMap) {
     EXPECT_EQ(only_code(json), "error st-index-json") << json;
     EXPECT_FALSE(parsed(json).usable && parsed(json).findings.empty());
   }
-  EXPECT_EQ(only_code(std::string("{}\0\0", 4)), "error st-index-json");
+  EXPECT_EQ(only_code(R"({"weight_map":{"a":"b"}})" + std::string(2, '\0')), "error st-index-json");
   EXPECT_EQ(only_code("{}"), "error st-index-weight-map");
   EXPECT_EQ(only_code(R"({"weight_map":null})"), "error st-index-weight-map");
   EXPECT_EQ(only_code(R"({"weight_map":"x"})"), "error st-index-weight-map");
