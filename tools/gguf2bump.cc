@@ -1,13 +1,13 @@
 // gguf2bump: converts a GGUF to a checksummed BUMPWGT3 with config.json, or to BUMPWGT5 with its three companion files.
-#include "to_bump/gguf_to_bump.h"
+#include "convert/to_bump/gguf_to_bump.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "cli/gguf2bump_options.h"
-#include "io/text_output.h"
-#include "to_bump/manifest.h"
+#include "convert/to_bump/manifest.h"
+#include "io/standard_output.h"
 
 using namespace modelutils;
 

@@ -1,13 +1,13 @@
 // gguf2mlx: converts a GGUF to an MLX or Hugging Face directory.
-#include "to_directory/gguf_to_mlx.h"
+#include "convert/to_directory/gguf_to_mlx.h"
 
 #include <unistd.h>
 
 #include "cli/gguf2mlx_options.h"
-#include "io/text_output.h"
+#include "convert/to_directory/adapter_to_directory.h"
+#include "convert/to_gguf/adapter_to_gguf.h"
+#include "io/standard_output.h"
 #include "report/transfer_report.h"
-#include "to_directory/adapter_to_directory.h"
-#include "to_gguf/adapter_to_gguf.h"
 
 using namespace modelutils;
 

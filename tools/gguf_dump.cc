@@ -4,14 +4,11 @@
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
 #include "io/remote_address.h"
-#include "io/remote_folder.h"
-#include "listing/listing.h"
-#include "memory/fit.h"
-#include "model/cached_file.h"
+#include "model/download_record.h"
 #include "model/format.h"
-#include "model/ollama_manifest.h"
-#include "model/repository.h"
-#include "report/repository_list.h"
+#include "model/listing/listing.h"
+#include "model/memory/fit.h"
+#include "report/dump.h"
 #include "rules/gguf/rules.h"
 
 namespace {

@@ -4,14 +4,13 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "base/counted.h"
 #include "base/escape.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "cli/gguf_edit_options.h"
 #include "compare/compare.h"
 #include "edit/importance_merge.h"
 #include "io/atomic_output.h"
-#include "io/text_output.h"
+#include "io/standard_output.h"
 #include "report/model_diff.h"
 
 using namespace modelutils;

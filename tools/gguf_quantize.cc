@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "cli/quantize_tool.h"
-#include "io/remote_folder.h"
+#include "io/remote_address.h"
 
 using namespace modelutils;
 

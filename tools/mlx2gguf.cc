@@ -1,14 +1,14 @@
 // mlx2gguf: converts an MLX or Hugging Face directory to a GGUF.
-#include "to_gguf/mlx_to_gguf.h"
+#include "convert/to_gguf/mlx_to_gguf.h"
 
 #include <unistd.h>
 
 #include "cli/mlx2gguf_options.h"
 #include "cli/quantize_tool.h"
+#include "convert/to_gguf/adapter_to_gguf.h"
 #include "io/atomic_output.h"
-#include "io/text_output.h"
+#include "io/standard_output.h"
 #include "report/transfer_report.h"
-#include "to_gguf/adapter_to_gguf.h"
 
 using namespace modelutils;
 

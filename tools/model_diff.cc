@@ -1,15 +1,15 @@
 // model-diff: shows the differences between two models of any format.
 #include <algorithm>
 
-#include "bump/parse.h"
 #include "cli/model_diff_options.h"
 #include "cli/pager.h"
 #include "compare/extract_adapter.h"
+#include "formats/bump/document.h"
 #include "io/fetch_helper.h"
 #include "io/remote_address.h"
-#include "io/text_output.h"
-#include "report/extract_report.h"
-#include "report/html/diff_page.h"
+#include "io/standard_output.h"
+#include "report/html/model_page.h"
+#include "report/tool_reports.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
 

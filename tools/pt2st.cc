@@ -1,11 +1,11 @@
 // pt2st: converts a PyTorch checkpoint to safetensors.
-#include "to_safetensors/checkpoint_to_safetensors.h"
+#include "convert/to_safetensors/checkpoint_to_safetensors.h"
 
 #include <unistd.h>
 
 #include "cli/pt2st_options.h"
-#include "io/text_output.h"
-#include "report/checkpoint_report.h"
+#include "io/standard_output.h"
+#include "report/tool_reports.h"
 
 using namespace modelutils;
 

@@ -2,13 +2,13 @@
 #include <fmt/core.h>
 
 #include "cli/dump_tool.h"
+#include "convert/to_gguf/plan.h"
 #include "io/file_kind.h"
 #include "io/model_folder.h"
-#include "listing/directory_tokenizer.h"
-#include "listing/listing.h"
-#include "model/cached_file.h"
+#include "model/download_record.h"
+#include "model/listing/listing.h"
+#include "model/listing/safetensors_listing.h"
 #include "rules/safetensors/rules.h"
-#include "to_gguf/plan.h"
 
 namespace {
 

@@ -9,10 +9,10 @@
 
 #include "base/escape.h"
 #include "base/log.h"
-#include "base/numbers.h"
+#include "base/text.h"
 #include "cli/pager.h"
 #include "cli/verify_options.h"
-#include "io/text_output.h"
+#include "io/standard_output.h"
 #include "report/bill_of_materials.h"
 #include "report/finding_pages.h"
 #include "report/verify_forms.h"

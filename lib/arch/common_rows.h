@@ -8,7 +8,7 @@
 #include "arch/config_writer.h"
 #include "arch/family.h"
 #include "arch/rope.h"
-#include "hf/fields.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch {
 

@@ -7,9 +7,9 @@
 #include <span>
 
 #include "arch/key_writer.h"
-#include "base/checked_math.h"
-#include "base/place.h"
-#include "gguf/parse.h"
+#include "base/error.h"
+#include "base/types.h"
+#include "formats/gguf/parse.h"
 
 namespace modelutils::arch {
 

@@ -10,9 +10,9 @@
 #include "arch/family.h"
 #include "arch/sizes.h"
 #include "base/error.h"
-#include "gguf/keys.h"
-#include "gguf/split_set.h"
-#include "hf/config_members.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/split_set.h"
+#include "formats/hf/config_members.h"
 
 namespace modelutils::arch {
 

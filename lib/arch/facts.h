@@ -10,9 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include "arch/family.h"
 #include "base/error.h"
-#include "gguf/keys.h"
-#include "gguf/split_set.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/split_set.h"
 
 namespace modelutils::hf {
 struct Config;
@@ -94,5 +95,26 @@ Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std:
 /// for other facts the fields that most families have. For an unknown family, returns only those fields and no
 /// architecture.
 Facts read_facts(const hf::Config& config);
+
+}  // namespace modelutils::arch
+
+namespace modelutils::arch {
+
+// Reads sizes from the keys of a GGUF, with the loader's defaults for absent keys.
+
+/// Describes how llama.cpp behaves without a key or tensor ("attn_q.bias") that the family's models have.
+std::string_view absence(const Family& family, std::string_view name);
+
+/// Reads `<architecture>.*` as llama.cpp's loader does, including arrays. `index` is the index of `file`, the first of
+/// the set. V is the length of tokenizer.ggml.tokens, or `<architecture>.vocab_size`, or 0. Error "loader-key": the
+/// first required key that is absent, zero or unusable, or a number above the loader's limit (512 layers, 512 experts).
+Result<Sizes> read_gguf_sizes(const Family& family, const gguf::Index& index, const gguf::SetFile& file);
+
+/// Excludes the last `nextn_predict_layers` blocks from the layers, as the loader does for every architecture. `sizes`
+/// then describe the trunk.
+void leave_out_prediction(const Family& family, const gguf::Index& index, Sizes& sizes);
+
+/// Returns the sizes that usable keys state, without errors. For choosing a family and for summaries.
+Sizes stated_gguf_sizes(const Family& family, const gguf::Index& index);
 
 }  // namespace modelutils::arch

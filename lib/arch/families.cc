@@ -4,9 +4,9 @@
 #include <array>
 #include <string>
 
+#include "arch/facts.h"
 #include "arch/families/list.h"
-#include "arch/gguf_sizes.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch {
 
@@ -88,6 +88,15 @@ const Family* find_gguf_family(std::string_view architecture, bool experts) {
     if (family->gguf == architecture && holds(family->gguf_when, sizes)) return family;
   }
   return nullptr;
+}
+
+std::span<const NotConverted> not_converted() {
+  static constexpr NotConverted rows[] = {
+      {"bitnet",
+       "its feed-forward layers square a ReLU, and llama.cpp's graph of that name computes SiLU: no GGUF file would "
+       "give the model's logits"},
+  };
+  return rows;
 }
 
 }  // namespace modelutils::arch

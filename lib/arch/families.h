@@ -1,11 +1,12 @@
-// The list of families, and how to find a model's family.
+// The list of families, how to find a model's family, and models that are not converted although both mlx-lm and
+// llama.cpp have a class for them.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "arch/family.h"
-#include "gguf/keys.h"
+#include "formats/gguf/document.h"
 
 namespace modelutils::arch {
 
@@ -29,5 +30,15 @@ const Family* find_gguf_family(std::string_view architecture, bool experts);
 
 /// True if a row of the family uses the named operation ("add_one").
 bool uses_operation(const Family& family, std::string_view operation);
+
+// Models that are not converted although both mlx-lm and llama.cpp have a class for them.
+
+struct NotConverted {
+  std::string_view model_type;  ///< in config.json
+  std::string_view because;     ///< the reason, as the end of a sentence
+};
+
+/// Returns all of them. Source: a comparison of mlx-lm's classes and llama.cpp's graphs.
+std::span<const NotConverted> not_converted();
 
 }  // namespace modelutils::arch

@@ -8,14 +8,26 @@
 #include <string_view>
 #include <vector>
 
-#include "arch/cache_facts.h"
-#include "arch/engine_facts.h"
+#include "arch/family_facts.h"
 #include "arch/row_text.h"
 #include "arch/sizes.h"
-#include "arch/tokenizer_facts.h"
 #include "base/error.h"
-#include "base/few.h"
-#include "base/name_list.h"
+#include "base/text.h"
+#include "base/types.h"
+
+namespace modelutils::arch {
+
+// Which architectures C-Kernel-Engine computes, so that BUMPWGT5 can hold them, and what its manifest states about
+// them. Each architecture has one value beside its rows (arch/families). Source: docs/formats/bump5.md.
+
+struct EngineFacts {
+  std::string_view rope_layout = {};  ///< "pairwise" or "split"; empty if the engine does not support the architecture
+  bool has_qk_norms = false;
+  bool has_post_norms = false;
+  bool is_gemma = false;  ///< activations quantised to Q8_0, a sliding window in every layer, no position scaling
+};
+
+}  // namespace modelutils::arch
 
 namespace modelutils::hf {
 struct Config;

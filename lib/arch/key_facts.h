@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "gguf/document.h"
+#include "formats/gguf/document.h"
 
 namespace modelutils::arch {
 

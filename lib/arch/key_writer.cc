@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "arch/geometry.h"
-#include "arch/sliding_windows.h"
-#include "base/checked_math.h"
+#include "arch/layer_kinds.h"
+#include "base/types.h"
 #include "json/reader.h"
 
 namespace modelutils::arch {

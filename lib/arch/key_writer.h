@@ -9,9 +9,9 @@
 #include "arch/family.h"
 #include "arch/sizes.h"
 #include "base/error.h"
-#include "base/finding_log.h"
-#include "gguf/write.h"
-#include "hf/config.h"
+#include "base/log.h"
+#include "formats/gguf/write.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch {
 

@@ -6,9 +6,111 @@
 #include <map>
 #include <optional>
 
-#include "base/checked_math.h"
+#include "base/types.h"
 
 namespace modelutils::arch {
+
+namespace {
+
+class Lister {
+ public:
+  Lister(const Family* family, const Sizes& sizes) : family_(family), sizes_(sizes) {}
+
+  std::vector<ExpectedTensor> list() {
+    for (const Tensor& row : family_->first_tensors) add(row, false, 0);
+    const u64 layers = sizes_.get(symbol::layers);
+    for (u64 layer = 0; layer < layers; ++layer) {
+      for (const std::span<const Tensor> group : family_->layer_tensors) {
+        for (const Tensor& row : group) add(row, true, layer);
+      }
+    }
+    for (const Tensor& row : family_->last_tensors) add(row, false, 0);
+    return std::move(tensors_);
+  }
+
+  std::vector<ExpectedTensor> list_row(const Tensor& row, u64 layer) {
+    add(row, true, layer);
+    return std::move(tensors_);
+  }
+
+ private:
+  void add(const Tensor& row, bool in_layer, u64 layer) {
+    if (!key_of_numbers(row).empty() || !holds(row.when, sizes_, layer)) return;
+    std::vector<u64> ne = evaluate_shape(row.ne, sizes_, layer).value_or(std::vector<u64>{});
+    Need need = row.need;
+    if (row.name == "output" && !in_layer) need = need_of_head();
+    if (need != Need::absent) add_side(row, in_layer, layer, Side::weight, ne, need);
+    if (row.bias == Need::absent) return;
+    if (ne.size() > 1) ne.erase(ne.begin());
+    add_side(row, in_layer, layer, Side::bias, std::move(ne), row.bias);
+  }
+
+  void add_side(const Tensor& row, bool in_layer, u64 layer, Side side, std::vector<u64> ne, Need need) {
+    const bool is_vector = side == Side::bias || dimensions_of(row.ne).size() == 1;
+    tensors_.push_back({gguf_name(row, in_layer, layer, side), std::move(ne), need, is_vector || row.f32, &row, side,
+                        in_layer, layer});
+  }
+
+  Need need_of_head() const {
+    switch (family_->head) {
+      case OutputHead::optional: return Need::optional;
+      case OutputHead::always: return Need::required;
+      case OutputHead::never: break;
+    }
+    return Need::absent;
+  }
+
+  const Family* family_;  // for tensors outside the layers
+  const Sizes& sizes_;
+  std::vector<ExpectedTensor> tensors_;
+};
+
+}  // namespace
+
+std::vector<ExpectedTensor> expected_tensors(const Family& family, const Sizes& sizes) {
+  return Lister(&family, sizes).list();
+}
+
+void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std::vector<ExpectedTensor>& tensors) {
+  for (ExpectedTensor& one : Lister(nullptr, sizes).list_row(row, layer)) tensors.push_back(std::move(one));
+}
+
+void set_marks(const Family& family, Sizes& sizes, const RowsOfTensor& rows_of) {
+  for (const Mark& mark : family.marks) {
+    std::vector<const Tensor*> own, telling;
+    const bool may_lack = has_name(family.loads_without, tensor_of(mark));
+    for (const std::span<const Tensor> group : family.layer_tensors) {
+      for (const Tensor& row : group) {
+        if (row.name == tensor_of(mark)) own.push_back(&row);
+        if (may_lack && row.when == mark.symbol && !row.name.starts_with('@')) telling.push_back(&row);
+      }
+    }
+    std::vector<u64> values;
+    for (u64 layer = 0; layer < sizes.get(symbol::layers); ++layer) {
+      const auto rows = [&](const std::vector<const Tensor*>& of) -> std::optional<u64> {
+        for (const Tensor* row : of) {
+          if (const auto found = rows_of(gguf_name(*row, true, layer, Side::weight))) return found;
+        }
+        return std::nullopt;
+      };
+      const std::optional<u64> found = rows(own);
+      values.push_back(!found && rows(telling) ? 1 : value_of(mark, found, sizes, layer));
+    }
+    sizes.set_layers(mark.symbol, std::move(values));
+  }
+}
+
+std::string_view tensor_of(const Mark& mark) {
+  return mark.tensor.substr(0, mark.tensor.find('/'));
+}
+
+u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer) {
+  const std::size_t slash = mark.tensor.find('/');
+  if (!rows) return 0;
+  if (slash == std::string_view::npos) return 1;
+  const u64 per = evaluate(mark.tensor.substr(slash + 1), sizes, layer).value_or(0);
+  return per > 0 ? *rows / per : 0;
+}
 
 namespace {
 
@@ -253,6 +355,68 @@ void expect_as_loaded(const Family& family, const Sizes& sizes, const HasTensor&
     }
   }
   expected = std::move(loaded);
+}
+
+namespace {
+
+constexpr std::string_view ignored = "llama.cpp ignores";
+
+struct LostPairs {
+  std::string_view architectures;  ///< general.architecture, several separated by '|'; empty for all
+  std::string_view rows;
+  std::string_view because;
+};
+
+constexpr LostPairs table[] = {
+    {"", "ssm_conv1d|ssm_conv1d_q|ssm_conv1d_k|ssm_conv1d_v|shortconv.conv|ssm_a|ssm_d|rope_freqs", ignored},
+    {"deepseek2|minicpm3|kimi-linear", "attn_q_a|attn_q_b|attn_kv_a_mqa|attn_k_b|attn_v_b|attn_kv_b", ignored},
+    {"deepseek2|kimi-linear", "output", ignored},
+    {"kimi-linear",
+     "attn_q|attn_k|attn_v|attn_output|ssm_in|ssm_out|ssm_x|ssm_dt|ssm_f_a|ssm_f_b|ssm_g_a|ssm_g_b|ssm_beta", ignored},
+    {"rwkv7",
+     "time_mix_w1|time_mix_w2|time_mix_a1|time_mix_a2|time_mix_v1|time_mix_v2|time_mix_g1|time_mix_g2|"
+     "time_mix_lerp_fused",
+     ignored},
+    {"gpt2|starcoder", "position_embd", ignored},
+    {"gemma3n|gemma4",
+     "per_layer_model_proj|altup_proj|altup_unembd_proj|altup_router|altup_correct_coef|altup_predict_coef", ignored},
+    {"gemma3n|gemma4", "per_layer_token_embd", "llama.cpp refuses"},
+    {"gemma4", "ffn_down_exps|ffn_gate_up_exps", "llama.cpp applies without the experts' scales"},
+};
+
+// The tensors that llama.cpp multiplies in build_ffn().
+constexpr std::string_view feed_forward = "ffn_up|ffn_gate|ffn_down|ffn_up_shexp|ffn_gate_shexp|ffn_down_shexp";
+
+}  // namespace
+
+std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied) {
+  if (row.starts_with('@')) row.remove_prefix(1);
+  if (row == "token_embd" && is_tied) return "crashes llama.cpp, because the embedding is also the output head";
+  const auto found = std::ranges::find_if(table, [&](const LostPairs& lost) {
+    return (lost.architectures.empty() || has_name(lost.architectures, family.gguf)) && has_name(lost.rows, row);
+  });
+  return found == std::end(table) ? std::string_view() : found->because;
+}
+
+bool scaled_pair_aborts(std::string_view row, TensorType type) {
+  if (row.starts_with('@')) row.remove_prefix(1);
+  return type == TensorType::NVFP4 && has_name(feed_forward, row);
+}
+
+std::string_view scaled_pair_is_lost(const Family& family, std::string_view row, TensorType type) {
+  if (row.starts_with('@')) row.remove_prefix(1);
+  if (scaled_pair_aborts(row, type)) {
+    return "crashes llama.cpp, because the tensor is NVFP4 with a factor (.scale)";
+  }
+  const bool is_late_output = row == "attn_output" && has_name("glm4|glm4moe|jais2", family.gguf);
+  if (!is_late_output && !has_name(feed_forward, row)) return {};
+  return "llama.cpp also multiplies by the factor of the weights (.scale)";
+}
+
+std::optional<std::string> weight_of_scale(const Names& names, std::string_view tensor) {
+  constexpr std::string_view suffix = ".scale";
+  if (!tensor.ends_with(suffix) || names.find_gguf(tensor).row != nullptr) return std::nullopt;
+  return std::string(tensor.substr(0, tensor.size() - suffix.size())) + ".weight";
 }
 
 }  // namespace modelutils::arch

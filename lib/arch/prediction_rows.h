@@ -9,14 +9,29 @@
 #include <string_view>
 #include <vector>
 
-#include "arch/expected_tensors.h"
+#include "arch/common_tensors.h"
 #include "arch/family.h"
 #include "arch/geometry.h"
-#include "arch/named_rows.h"
+#include "arch/loader_forms.h"
 #include "arch/names.h"
 #include "arch/sizes.h"
+#include "formats/gguf/split_set.h"
 
 namespace modelutils::arch {
+
+// Blocks that predict further tokens (multi-token prediction), which follow the trunk's blocks.
+
+/// The key of files with only such blocks: for each tensor of a block, the name of the tensor before it in the model
+/// ("" for the first), so that --graft-mtp can restore the order.
+inline constexpr std::string_view extracted_key = "modelutils.mtp.after";
+
+/// Returns N from "blk.N.…", or nullopt for other names and for numbers above 1,000,000.
+std::optional<u64> block_of(std::string_view tensor);
+
+/// True if the file has such blocks and none of the trunk: ARCH.nextn_predict_layers is not 0, and every "blk.N." has N
+/// of at least ARCH.block_count minus that. llama.cpp only runs such a file beside its model; it crashes on the file
+/// alone.
+bool is_prediction_alone(const gguf::SplitSet& set);
 
 /// The tensors that connect a block to the model: its input is the next token's embedding beside the last hidden state,
 /// each normalised. A block without its own head, embedding or final norm uses the model's.

@@ -1,4 +1,5 @@
-// Projector files (GGUF of architecture "clip"): what llama.cpp's multimodal library requires of them.
+// Models with images: what llama.cpp's multimodal library requires of projector files (GGUF of architecture "clip"),
+// and how to recognise image and video models, whose GGUFs (ComfyUI's) follow other rules than language models.
 #pragma once
 
 #include <array>
@@ -8,8 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/place.h"
-#include "gguf/keys.h"
+#include "base/error.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/split_set.h"
 
 namespace modelutils::arch {
 
@@ -76,5 +78,14 @@ std::optional<ProjectorWidth> projector_width(const gguf::Index& index, const En
 std::vector<std::string> projector_tensors(std::string_view list);
 /// Splits a list at spaces.
 std::vector<std::string_view> projector_words(std::string_view list);
+
+// Recognises image and video models, whose GGUFs (ComfyUI's) follow other rules than language models.
+
+/// Returns the name of the image model in a GGUF ("flux"), from its tensors or else from `general.architecture`. Empty
+/// for other files.
+std::string_view image_model_of(const gguf::SplitSet& set);
+
+/// Returns error "convert-image-model" for such a file, since the rules for language models would break it.
+Status refuse_image_model(const gguf::SplitSet& set);
 
 }  // namespace modelutils::arch

@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "arch/expression.h"
+#include "arch/sizes.h"
 
 namespace modelutils::arch {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "arch/row_text.h"
-#include "base/checked_math.h"
+#include "base/types.h"
 
 namespace modelutils::arch {
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "arch/expression.h"
-
 namespace modelutils::arch {
 
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/checked_math.h"
+#include "base/types.h"
 
 namespace modelutils {
 

@@ -1,15 +1,43 @@
 #include "base/name_index.h"
 
-#include <algorithm>
-#include <bit>
-
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/large_pages.h"
+#include <algorithm>
+#include <bit>
+#include <new>
+
 #include "base/system.h"
 
 namespace modelutils {
+
+namespace {
+
+constexpr std::size_t small_page =
+    4096;  // alignment of the advised range; machines with larger pages reject the advice, which is harmless
+constexpr std::size_t large_page = std::size_t{2} << 20;
+
+}  // namespace
+
+void expect_to_fill(void* memory, std::size_t bytes) {
+  if (bytes < large_page) return;
+  const std::size_t unaligned = reinterpret_cast<std::uintptr_t>(memory) % small_page;
+  const std::size_t skipped = unaligned == 0 ? 0 : small_page - unaligned;
+  system::prefer_large_pages(static_cast<char*>(memory) + skipped, (bytes - skipped) / small_page * small_page);
+}
+
+void* detail::zeros_in_large_pages(std::size_t bytes, std::unique_ptr<void, Freed>& whole) {
+  const std::size_t room = bytes < large_page ? 0 : large_page;
+  whole.reset(std::calloc(std::max<std::size_t>(bytes + room, 1), 1));
+  if (whole == nullptr) throw std::bad_alloc();
+  if (room == 0) return whole.get();
+  const std::size_t beyond = reinterpret_cast<std::uintptr_t>(whole.get()) % large_page;
+  void* const begin = static_cast<char*>(whole.get()) + (beyond == 0 ? 0 : large_page - beyond);
+  const std::size_t usable = bytes + room - (beyond == 0 ? 0 : large_page - beyond);
+  system::prefer_large_pages(
+      begin, std::min(usable, (bytes + large_page - 1) / large_page * large_page) / small_page * small_page);
+  return begin;
+}
 
 namespace {
 
@@ -73,6 +101,51 @@ std::optional<u32> NameIndex::find(std::string_view name) const {
   const Slot& slot = slots_[slot_of(name, hash(name))];
   if (slot.number_plus_one == 0) return std::nullopt;
   return slot.number_plus_one - 1;
+}
+
+namespace {
+
+// SplitMix64's finaliser. Spreads consecutive inodes over the table.
+u64 mixed(u64 value) {
+  value ^= value >> 30;
+  value *= 0xbf58476d1ce4e5b9u;
+  value ^= value >> 27;
+  value *= 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+}  // namespace
+
+std::size_t PairSet::place_of(const Pair& pair) const {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t place = static_cast<std::size_t>(mixed(pair.first ^ mixed(pair.second))) & mask;
+  while (places_[place] != empty && places_[place] != pair) place = (place + 1) & mask;
+  return place;
+}
+
+void PairSet::grow() {
+  std::vector<Pair> old(places_.empty() ? 64 : places_.size() * 2);
+  old.swap(places_);
+  for (const Pair& pair : old) {
+    if (pair != empty) places_[place_of(pair)] = pair;
+  }
+}
+
+bool PairSet::insert(u64 first, u64 second) {
+  const Pair pair{first, second};
+  if (pair == empty) return !std::exchange(has_zero_, true);
+  if ((size_ + 1) * 4 > places_.size() * 3) grow();
+  Pair& place = places_[place_of(pair)];
+  if (place == pair) return false;
+  place = pair;
+  ++size_;
+  return true;
+}
+
+bool PairSet::contains(u64 first, u64 second) const {
+  const Pair pair{first, second};
+  if (pair == empty) return has_zero_;
+  return !places_.empty() && places_[place_of(pair)] == pair;
 }
 
 }  // namespace modelutils

@@ -1,13 +1,63 @@
-// Maps names to numbers, for up to millions of names from a hostile file: open addressing over views, a keyed hash.
+// Tables for up to millions of names or pairs from a hostile file: open addressing with a keyed hash, no allocation
+// per entry, in large pages, because the first touch of each 4 KiB page costs about a microsecond.
 #pragma once
 
+#include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
 
 namespace modelutils {
+
+// Large pages for memory that is about to be filled. The first touch of each 4 KiB page costs about a microsecond; for
+// a list of 100,000 tensors that is a third of the total time.
+
+/// Tells the system that nearly all of the `bytes` of fresh memory at `memory` will be written. From 2 MiB on, Linux
+/// then uses 2 MiB pages if it has some and transparent_hugepage is set to madvise or always. Never fails.
+void expect_to_fill(void* memory, std::size_t bytes);
+
+/// Calls reserve(size) on a vector or string that nearly `size` elements will fill.
+template <typename Elements>
+void reserve_to_fill(Elements& elements, std::size_t size) {
+  elements.reserve(size);
+  expect_to_fill(elements.data(), size * sizeof(typename Elements::value_type));
+}
+
+/// Like reserve_to_fill(), but calls resize(size) on an empty vector or string.
+template <typename Elements>
+void resize_to_fill(Elements& elements, std::size_t size) {
+  reserve_to_fill(elements, size);
+  elements.resize(size);
+}
+
+namespace detail {
+struct Freed {
+  void operator()(void* memory) const { std::free(memory); }
+};
+/// Zeroed memory, aligned to a large page if it fills one. `whole` owns the allocation. Throws std::bad_alloc.
+void* zeros_in_large_pages(std::size_t bytes, std::unique_ptr<void, Freed>& whole);
+}  // namespace detail
+
+/// A fixed number of zeroed elements. The system supplies zero pages, so construction writes nothing; for 12 MB this
+/// takes half the time of constructing a vector.
+template <typename T>
+class ZeroedArray {
+ public:
+  explicit ZeroedArray(std::size_t size)
+      : data_(static_cast<T*>(detail::zeros_in_large_pages(size * sizeof(T), whole_))) {}
+
+  T& operator[](std::size_t index) { return data_[index]; }
+  const T& operator[](std::size_t index) const { return data_[index]; }
+  const T* data() const { return data_; }
+
+ private:
+  std::unique_ptr<void, detail::Freed> whole_;
+  T* data_;
+};
 
 /// Numbers names 0, 1, 2, … in the order of first insertion. Stores views, so the text must outlive the index. The hash
 /// is seeded at random per process, so that a file cannot be crafted to cause collisions.
@@ -45,6 +95,28 @@ class NameIndex {
 
   std::vector<std::string_view> names_;
   std::vector<Slot> slots_;
+};
+
+// A set of number pairs that can grow to millions: sixteen bytes per slot, no allocation per pair.
+
+/// A set of pairs such as (device, inode). Open addressing, at most three quarters full.
+class PairSet {
+ public:
+  /// Returns true if the pair was not in the set.
+  bool insert(u64 first, u64 second);
+  bool contains(u64 first, u64 second) const;
+  std::size_t size() const { return size_ + (has_zero_ ? 1 : 0); }
+
+ private:
+  using Pair = std::pair<u64, u64>;
+  static constexpr Pair empty{0, 0};
+  /// Returns the slot of the pair, or the empty slot where it would go.
+  std::size_t place_of(const Pair& pair) const;
+  void grow();
+
+  std::vector<Pair> places_;  // size is a power of two
+  std::size_t size_ = 0;      // excludes the pair (0, 0), which marks empty slots
+  bool has_zero_ = false;
 };
 
 }  // namespace modelutils

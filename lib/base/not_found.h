@@ -1,4 +1,5 @@
-// Messages for a name or pattern without a match; they suggest the closest name.
+// Patterns and look-ups by name: shell-like patterns over names of keys and tensors, the known name closest to a
+// mistyped one, and messages for a name or pattern without a match.
 #pragma once
 
 #include <functional>
@@ -6,10 +7,49 @@
 #include <string_view>
 #include <vector>
 
-#include "base/closest_name.h"
 #include "base/error.h"
+#include "base/types.h"
 
 namespace modelutils {
+
+// "Did you mean": finds the known name closest to a mistyped one.
+
+/// Takes candidate names one by one and keeps the one closest to `given`: within one edit (a letter added, missing or
+/// changed), or two edits if `given` has five letters or more. A name that starts or ends with `given` at a dot, such
+/// as "token_embd.weight" for "token_embd", takes precedence. The first of equally close names wins. No name is close
+/// to a `given` of one or two letters or of more than 64 bytes.
+class ClosestName {
+ public:
+  enum class Reading : u8 { plain, glob };
+
+  /// With `glob`, `*` and `?` in `given` match anything and only edits to the other characters count.
+  explicit ClosestName(std::string_view given, Reading reading = Reading::plain);
+
+  /// Takes O(given × name) time. To bound the total, names over 128 bytes are ignored, as are further names after the
+  /// first 20,000 comparisons.
+  void offer(std::string_view name);
+
+  /// Returns the closest name, or empty. Not escaped: if the names come from a file, so does this.
+  const std::string& name() const { return part_.empty() ? best_ : part_; }
+
+  /// Returns " (did you mean 'NAME'?)", or `otherwise` if no name is close.
+  std::string hint(std::string_view otherwise = {}) const;
+
+ private:
+  std::string given_;
+  bool is_glob_;
+  std::size_t limit_;  ///< a name must have fewer edits than this to replace best_
+  u32 compared_ = 0;
+  std::string best_;
+  std::string part_;
+};
+
+// Shell-like patterns over names of keys and tensors.
+
+/// True if `pattern` matches all of `text`. `*` matches any run of bytes (including dots and slashes), `?` one byte,
+/// `[a-z]` a byte in the class and `[!a-z]` one outside it; `\` makes the next byte literal. An unclosed `[` matches
+/// itself. There are no `{a,b}` alternatives. Takes at most O(pattern × text) time for any input.
+bool glob_match(std::string_view pattern, std::string_view text);
 
 /// Calls its argument once for every existing name.
 using EachName = std::function<void(const std::function<void(std::string_view name)>& name)>;

@@ -1,4 +1,5 @@
-// UTF-8 validation, decoding and encoding, and terminal width.
+// UTF-8 validation, decoding and encoding, terminal width, and how to fit printable, escaped text into a number of
+// terminal columns.
 #pragma once
 
 #include <string>
@@ -27,5 +28,18 @@ void append_utf8(std::string& out, char32_t value);
 /// Returns the number of terminal columns that `text` occupies. Wide East Asian characters and emoji take two,
 /// combining marks and controls none, invalid bytes one each. The widths come from utf8proc's Unicode tables.
 std::size_t display_width(std::string_view text);
+
+// Fits printable text into a number of terminal columns. The text must already be escaped (escape()).
+
+/// `text` cut to `columns` terminal columns, the last of which is "…" if it was cut.
+std::string cut_text(std::string_view text, std::size_t columns);
+
+/// Like cut_text(), but cuts the middle, as the end of a tensor name or path matters as much as the beginning:
+/// "model.layers.10…down_proj.weight".
+std::string cut_middle(std::string_view text, std::size_t columns);
+
+/// Appends `text`, wrapped at spaces to lines shorter than `width`, and a line feed. The first line continues at
+/// `column`; the others start with `indent` spaces. A word longer than a line is not split.
+void append_wrapped(std::string& out, std::string_view text, std::size_t column, std::size_t indent, std::size_t width);
 
 }  // namespace modelutils

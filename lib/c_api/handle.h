@@ -1,22 +1,67 @@
-// The contents of a mu_model, and argument checks shared by the API functions.
+// The contents of a mu_model and what the API functions share: argument checks, the last error of each thread, the
+// boundary that exceptions do not cross, and texts.
 #pragma once
 
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "base/checked_math.h"
+#include "base/error.h"
 #include "base/name_index.h"
-#include "c_api/last_error.h"
-#include "gguf/document.h"
-#include "io/mapped_file.h"
+#include "base/types.h"
+#include "c_api/modelutils.h"
+#include "formats/gguf/document.h"
+#include "io/random_access_file.h"
+#include "model/listing/chat_source.h"
+#include "model/memory/fit.h"
 #include "model/model.h"
 #include "tokenizer/encode/encoder.h"
+#include "tokenizer/encode/vocabulary.h"
+
+namespace modelutils::c_api {
+
+// The last error of each thread, and the boundary that exceptions do not cross.
+
+/// Stores the error for the calling thread and returns the status for its code.
+mu_status fail(Error error) noexcept;
+/// Like fail(), for running out of memory; does not allocate.
+mu_status fail_without_memory() noexcept;
+
+/// Returns an error "api-argument"; `what` describes the wrong argument.
+inline tl::unexpected<Error> bad_argument(std::string what) {
+  return input_error("api-argument", std::move(what));
+}
+inline tl::unexpected<Error> null_argument(std::string_view name) {
+  return bad_argument(std::string(name) + " is NULL");
+}
+
+/// Runs the body of an API function, which returns a Status, and converts errors and exceptions to a status.
+template <typename Body>
+mu_status guarded(Body&& body) noexcept {
+  try {
+    Status status = std::forward<Body>(body)();
+    return status ? MU_OK : fail(std::move(status.error()));
+  } catch (const std::bad_alloc&) {
+    return fail_without_memory();
+  } catch (const std::length_error&) {  // the size exceeds what a container can hold
+    return fail_without_memory();
+  } catch (const std::exception& exception) {
+    return fail(internal_error(exception.what()).value());
+  } catch (...) {
+    return fail(internal_error("unknown exception").value());
+  }
+}
+
+}  // namespace modelutils::c_api
 
 namespace modelutils::c_api {
 
@@ -94,6 +139,46 @@ inline u64 rows_of(const Model& model, const Tensor& tensor) {
 inline void give_text(std::string_view text, const char** out, u64* size) {
   *out = text.data();
   if (size != nullptr) *size = text.size();
+}
+
+}  // namespace modelutils::c_api
+
+namespace modelutils::c_api {
+
+// Memory estimates for an open model.
+
+/// Validates and converts the caller's request; nullptr is an empty request.
+Result<memory::FitRequest> fit_request_of(const mu_fit_request* given);
+/// Estimates the memory of a GGUF, or for a directory that of the GGUF which mlx2gguf would write.
+Result<memory::FitReport> fit_of(const Model& model, const memory::FitRequest& request);
+
+// The tokenizer and the chat templates of an open model.
+
+/// Returns the tokenizer's settings. Fails with "hf-tok-missing" or "tok-missing" if there is none, or if reading
+/// fails.
+Result<tokenizer::EncodeKeys> tokenizer_keys(const Model& model);
+/// Returns the chat template of that name; see chat_source().
+Result<ChatSource> chat_of(const Model& model, std::string_view name);
+
+// Helpers for functions that return a mu_text.
+
+/// Runs `body`, which appends to a text, and returns that text to the caller. `name` is the name of the output
+/// argument.
+template <typename Body>
+mu_status give_report(mu_text** out, Body&& body, std::string_view name = "json") noexcept {
+  return guarded([&]() -> Status {
+    if (out == nullptr) return null_argument(name);
+    *out = nullptr;
+    auto result = std::make_unique<mu_text>();
+    MU_TRY(body(result->text));
+    *out = result.release();
+    return {};
+  });
+}
+
+inline Status check_flags(u32 flags, u32 known) {
+  if ((flags & ~known) != 0) return bad_argument("unknown flags");
+  return {};
 }
 
 }  // namespace modelutils::c_api

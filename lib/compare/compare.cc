@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-#include "base/checked_math.h"
-#include "base/counted.h"
-#include "base/numbers.h"
-#include "compare/compared_adapter.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "compare/compared_model.h"
 
 namespace modelutils {
 

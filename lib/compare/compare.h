@@ -10,7 +10,6 @@
 #include "compare/compared_model.h"
 #include "compare/key_changes.h"
 #include "compare/measure.h"
-#include "compare/tensor_changes.h"
 
 namespace modelutils {
 

@@ -1,4 +1,5 @@
-// One side of a comparison: an opened model of any format, under names that both sides use.
+// One side of a comparison: an opened model of any format, under names that both sides use. Adapters compare the
+// products of their pairs; a tensor may be a part of an entry of a BUMPWGT file.
 #pragma once
 
 #include <functional>
@@ -10,9 +11,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "forms/tensor_values.h"
-#include "listing/listing.h"
+#include "formats/bump/document.h"
 #include "model/catalog.h"
+#include "model/forms/modules.h"
+#include "model/listing/listing.h"
 #include "model/model.h"
 
 namespace modelutils {
@@ -77,5 +79,49 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
 Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump5(std::shared_ptr<const Model> model, const ComparisonView& view);
+
+// A tensor that is a part of an entry of a BUMPWGT file: heads without their padding, gate or up out of both.
+
+// Of every `of` neighbours only the first `keep` are kept.
+struct Padding {
+  u64 keep = 1;
+  u64 of = 1;
+};
+
+// The part of an entry that is a tensor: rows from `first_row`, and columns of each row.
+struct Excerpt {
+  u64 first_row = 0;
+  u64 rows = 0;
+  Padding row_padding;
+  u64 first_column = 0;
+  u64 columns = 0;
+  Padding column_padding;
+};
+
+/// Makes `tensor` that part of `stored`, which has a known type: shape, values, and a problem where the part would cut
+/// through blocks. The catalog must outlive the values.
+void set_excerpt(const Catalog& catalog, const Tensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
+                 KeptTexts& kept);
+
+/// An entry as a tensor: whole (no excerpt), or that part of it. `word`: its type where the table of types does not
+/// have it. The catalog must outlive the values.
+ComparedTensor compared_entry(const Catalog& catalog, const Tensor& stored, std::string name, std::string_view word,
+                              const Excerpt* excerpt, KeptTexts& kept);
+
+/// What a header says of the model; 0 is "not said".
+void set_facts(const bump::Dimensions& dimensions, ModelFacts& facts);
+
+/// True if these bytes of a file are all zero.
+Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size);
+
+// Adapters as sides of a comparison: compares the products of their pairs instead of the factors.
+
+/// True for a LoRA adapter: a GGUF file, or a directory of PEFT or mlx-lm.
+bool is_adapter(const Model& model);
+
+/// Replaces an adapter's factors by their products scale × B·A: one tensor per pair, named after the adapted module or
+/// tensor, with its shape ({in, out, experts}) and the rank as its type. Other tensors stay. `model` must outlive the
+/// side. Errors: those of model/adapter/adapter.h; reading.
+Status take_products(const Model& model, ComparedModel& side);
 
 }  // namespace modelutils

@@ -6,15 +6,15 @@
 #include <cmath>
 #include <optional>
 
-#include "base/glob.h"
-#include "base/place.h"
+#include "base/error.h"
+#include "base/not_found.h"
 #include "compare/low_rank.h"
+#include "convert/to_directory/adapter_modules.h"
+#include "formats/safetensors/parse.h"
 #include "io/atomic_directory.h"
-#include "io/free_space.h"
+#include "io/output_place.h"
 #include "model/model.h"
-#include "safetensors/write.h"
-#include "tensor/shape.h"
-#include "to_directory/adapter_configs.h"
+#include "tensor/types.h"
 
 namespace modelutils {
 

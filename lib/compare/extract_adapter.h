@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/finding_log.h"
-#include "io/progress.h"
+#include "base/log.h"
+#include "io/standard_output.h"
 
 namespace modelutils {
 

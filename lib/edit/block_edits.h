@@ -1,6 +1,11 @@
-// Edits of whole blocks: dropping layers or experts, and extracting or adding prediction blocks.
+// Edits of whole blocks: dropping layers or experts, which users list as "0-31,40", and extracting or adding
+// prediction blocks.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
 #include "edit/edited_model.h"
 
 namespace modelutils::edit {
@@ -32,5 +37,15 @@ Status extract_prediction(EditedModel& model, const EditOperation& operation);
 /// block), "edit-mtp-there" (the model already has one), "edit-mtp-other" (architecture, width, vocabulary, layer count
 /// or a per-layer array do not match), "io-not-regular"; those of open_set() and read_edited_model().
 Status graft_prediction(EditedModel& model, const EditOperation& operation);
+
+// Lists of layers or experts as users write them: "0-31,40".
+
+/// Returns the numbers of a list such as "0-31,40", sorted and without repeats. Errors of kind usage: not a list, or a
+/// descending range. Error of kind input: "edit-number" if a number is not below `end`.
+Result<std::vector<u64>> parse_number_list(std::string_view text, u64 end, std::string_view what,
+                                           const std::string& operation);
+
+/// True if the text consists only of characters that such lists contain.
+bool looks_like_number_list(std::string_view text);
 
 }  // namespace modelutils::edit

@@ -1,4 +1,5 @@
-// A GGUF model while gguf-edit changes it: keys with values in memory, tensors as references to their data.
+// A GGUF model while gguf-edit changes it: keys with values in memory, tensors as references to their data. Edits that
+// break a rule which the model kept need --force.
 #pragma once
 
 #include <optional>
@@ -6,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "edit/operation.h"
-#include "gguf/split_set.h"
-#include "gguf/write.h"
+#include "formats/gguf/split_set.h"
+#include "formats/gguf/write.h"
 
 namespace modelutils::edit {
 
@@ -97,5 +99,21 @@ Status set_token(EditedModel& model, const EditOperation& operation);
 /// True for keys that describe the file's layout (general.alignment, split.*, fillers). Only their own options may
 /// change them.
 bool is_layout_key(std::string_view key);
+
+// Detects edits that break a rule which the model satisfied before. They need --force.
+
+/// Returns the findings in `after` that are not in `before`: every error, and warnings about keys that a loader ignores
+/// or refuses (an id beyond the vocabulary, an array of the wrong length, a known key of the wrong type, text that is
+/// not UTF-8). Also "edit-architecture" if the architectures differ. The findings have no offsets, since the file does
+/// not exist yet. `before` may lack its tensors, which are read again if needed; `was_whole` is is_whole_model() of it.
+/// Errors: those of reading.
+Result<Findings> broken_by_edit(gguf::SplitSet& before, bool was_whole, const gguf::SplitSet& after);
+
+/// forget_tensors() frees the documents' tensor infos; remember_tensors() reads them again. Errors: those of reading.
+void forget_tensors(gguf::SplitSet& set);
+Status remember_tensors(gguf::SplitSet& set);
+
+/// Parses the planned file: every key and tensor must be read as it was written. Error: "edit-self-check" (a bug).
+Status check_read_back(const gguf::SetFile& file, std::string_view header);
 
 }  // namespace modelutils::edit

@@ -2,19 +2,18 @@
 
 #include <algorithm>
 
-#include "base/large_pages.h"
-#include "base/path.h"
+#include "base/name_index.h"
+#include "base/text.h"
+#include "convert/transfer/recipe.h"
 #include "edit/block_edits.h"
-#include "edit/copy.h"
-#include "edit/exclusive_file.h"
-#include "edit/guards.h"
-#include "gguf/parse.h"
-#include "gguf/split_keys.h"
+#include "edit/edited_model.h"
+#include "edit/in_place.h"
+#include "edit/layout.h"
+#include "formats/gguf/parse.h"
+#include "formats/gguf/split_set.h"
+#include "io/copy_range.h"
 #include "io/model_folder.h"
-#include "io/same_bytes.h"
-#include "io/shared_blocks.h"
 #include "rules/gguf/loader_rules.h"
-#include "transfer/planned_source.h"
 
 namespace modelutils::edit {
 
@@ -45,7 +44,7 @@ Status check_options(const EditOptions& options) {
   return {};
 }
 
-// No `inputs`: io/read_files.h tracks everything that was opened (the model, scripts, values, other models).
+// No `inputs`: io/standard_output.h tracks everything that was opened (the model, scripts, values, other models).
 OutputOptions output_options(const EditOptions& options) {
   return {.force = options.force, .inputs = {}, .binary = true};
 }

@@ -10,7 +10,7 @@
 #include "edit/in_place.h"
 #include "edit/layout.h"
 #include "edit/operation.h"
-#include "io/progress.h"
+#include "io/standard_output.h"
 
 namespace modelutils::edit {
 

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/finding.h"
-#include "io/progress.h"
-#include "quantize/importance.h"
+#include "formats/imatrix/importance.h"
+#include "io/standard_output.h"
 
 namespace modelutils::edit {
 

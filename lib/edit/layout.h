@@ -1,4 +1,5 @@
-// Decides the layout of an edited model: one file or several, with a filler key if requested.
+// Decides the layout of an edited model (one file or several, with a filler key if requested) and writes its files:
+// header, then the tensor data, copied or shared by the kernel if possible.
 #pragma once
 
 #include <optional>
@@ -7,7 +8,9 @@
 #include <vector>
 
 #include "edit/edited_model.h"
-#include "gguf/out_tensors.h"
+#include "formats/gguf/write.h"
+#include "io/atomic_output.h"
+#include "io/standard_output.h"
 
 namespace modelutils::edit {
 
@@ -52,5 +55,13 @@ Result<std::vector<EditedFile>> lay_out(const EditedModel& model, const LayoutOp
 /// Adds, resizes or removes the filler key so that the data section begins at `data_offset`. Error of kind output:
 /// "edit-no-room".
 Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tensors, u64 alignment, u64 data_offset);
+
+// Writes the files of an edited model: header, then the tensor data, copied or shared by the kernel if possible.
+
+/// Writes every file under its temporary name (or in order into a pipe), reads its header back, and then renames all of
+/// them. Restarts `progress` with the number of bytes to write. Errors: those of reading, of AtomicOutput and of
+/// check_written().
+Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& set, const OutputOptions& options,
+                    Progress& progress);
 
 }  // namespace modelutils::edit

@@ -1,12 +1,15 @@
-// The operations of gguf-edit. One table serves the command line's options and the lines of scripts.
+// The operations of gguf-edit, and the values of --set and --set-from as GGUF stores them. One table serves the
+// command line's options and the lines of scripts.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "formats/gguf/write.h"
 
 namespace modelutils::edit {
 
@@ -61,5 +64,29 @@ Result<std::vector<EditOperation>> expand_scripts(std::vector<EditOperation> ope
 /// Reads the whole text file of an operand; "-" is standard input. Errors: those of reading; "edit-file-size" above 256
 /// MiB.
 Result<std::string> read_operand_file(const std::string& path);
+
+// Encodes the values of --set and --set-from as GGUF stores them.
+
+/// The type of a key's value: a scalar, or an array of scalars.
+struct EditType {
+  gguf::ValueType type = gguf::ValueType::string;
+  gguf::ValueType elements = gguf::ValueType::string;  ///< for arrays
+
+  /// Returns a name such as "u32" or "string[]".
+  std::string text() const;
+};
+
+/// Returns the type of a name such as "u32" or "string[]". Returns nullopt for other texts, and for "array", which
+/// lacks the element type.
+std::optional<EditType> edit_type_from_name(std::string_view name);
+/// Returns the type of a key, or nullopt for arrays of arrays.
+std::optional<EditType> edit_type_of(const gguf::OutKey& key);
+
+/// Returns the bytes that follow the type field. Scalars are decimal numbers (also "nan", "inf", "-inf" for floats),
+/// "true" or "false", or strings verbatim; arrays are JSON. Errors of kind usage: text that does not parse or does not
+/// fit.
+Result<std::string> encode_value(const EditType& type, std::string_view text);
+/// Like encode_value(), for the text of a file: drops one trailing line feed; arrays have one element per line.
+Result<std::string> encode_file_text(const EditType& type, std::string_view text);
 
 }  // namespace modelutils::edit

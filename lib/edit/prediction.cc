@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
-#include "arch/prediction_block.h"
-#include "base/counted.h"
+#include "arch/prediction_rows.h"
 #include "base/name_index.h"
-#include "gguf/document.h"
-#include "gguf/key_elements.h"
+#include "base/text.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/write.h"
 
 namespace modelutils::edit {
 

@@ -12,19 +12,65 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 
-#include "base/path.h"
 #include "base/system.h"
-#include "io/file_access.h"
+#include "base/text.h"
 #include "io/output_place.h"
-#include "io/output_remarks.h"
-#include "io/read_files.h"
-#include "io/sync_folder.h"
-#include "io/temporary_name.h"
+#include "io/standard_output.h"
 
 namespace modelutils {
+
+NewFolder::~NewFolder() {
+  if (!path_.empty()) ::rmdir(path_.c_str());
+}
+
+Status NewFolder::create(const std::string& path) {
+  const SignalHold hold;
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == EEXIST) return {};
+    return output_error("out-open", "the folder cannot be made: " + errno_text(errno), path);
+  }
+  path_ = path;
+  guard_ = TemporaryFileGuard(path);
+  return {};
+}
+
+void NewFolder::keep() {
+  path_.clear();
+  guard_ = TemporaryFileGuard();
+}
+
+namespace {
+
+struct OutputRemarks {
+  OutputRemarkSink sink;
+  std::mutex mutex;
+  std::string last;
+};
+
+OutputRemarks& output_remarks() {
+  static OutputRemarks remarks;
+  return remarks;
+}
+
+}  // namespace
+
+void set_output_remarks(OutputRemarkSink sink) {
+  output_remarks().sink = std::move(sink);
+  output_remarks().last.clear();
+}
+
+void remark_output(const std::string& path, const char* code, const std::string& message) {
+  OutputRemarks& remarks = output_remarks();
+  if (!remarks.sink) return;
+  const std::lock_guard lock(remarks.mutex);
+  if (remarks.last == folder_of(path) + code + message) return;
+  remarks.last = folder_of(path) + code + message;
+  remarks.sink(path, code, message);
+}
 
 namespace {
 

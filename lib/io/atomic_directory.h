@@ -1,4 +1,5 @@
-// An output folder that appears complete or not at all: built next to its final path, synced, then renamed.
+// An output folder that appears complete or not at all: built next to its final path, synced, then renamed. Folders
+// for outputs are removed if these are never written; remarks tell how a complete output differs from the request.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,38 @@
 #include "io/interrupt.h"
 
 namespace modelutils {
+
+// A folder created for outputs. It is removed if they are never written, also when a signal ends the process.
+
+/// Removes the folder that it created, if empty, unless keep() was called.
+class NewFolder {
+ public:
+  NewFolder() = default;
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder();
+
+  /// Creates one folder, but not its parents. An existing folder is used and never removed. Error: "out-open".
+  Status create(const std::string& path);
+  /// Keeps the folder: its outputs are complete.
+  void keep();
+
+ private:
+  std::string path_;
+  TemporaryFileGuard guard_;
+};
+
+// Remarks about an output that is complete but differs from the request, e.g. in its access rights. The library reports
+// them; the program (tools/cli) decides where to print them.
+
+/// Receives a warning: the output's path, a stable code, and an unescaped message.
+using OutputRemarkSink = std::function<void(const std::string& path, const char* code, const std::string& message)>;
+
+/// Sends all later remarks to `sink`. Call it before starting threads.
+void set_output_remarks(OutputRemarkSink sink);
+
+/// Passes a remark to the sink. A remark that repeats for several files of a folder is passed once, for the first.
+void remark_output(const std::string& path, const char* code, const std::string& message);
 
 struct DirectoryOptions {
   /// May replace an existing directory if it contains only regular files for which `is_ours` returns true.

@@ -18,10 +18,10 @@ namespace modelutils {
 struct OutputOptions {
   bool force = false;               ///< may replace an existing regular file
   std::vector<std::string> inputs;  ///< files that will be read and must not be replaced; files already read
-                                    ///< are known (io/read_files.h)
+                                    ///< are known (io/standard_output.h)
   bool binary = true;               ///< binary output is never written to a terminal
   mode_t mode = 0666;               ///< mode of a newly created file, before the umask
-  std::string like = {};            ///< for a new file: copies the access rights of this file (io/file_access.h)
+  std::string like = {};            ///< for a new file: copies the access rights of this file (io/output_place.h)
 };
 
 /// True if `path` is "-", or a pipe or device that is also standard output ("/dev/stdout"). Nothing else may then be
@@ -34,7 +34,7 @@ bool is_standard_output(const std::string& path);
 ///
 /// If the path is a symbolic link, its target is replaced and the link remains. The new file gets the mode, owner,
 /// group, access control list and extended attributes of the old one. Where that fails, no user gets more rights than
-/// before, and a remark (io/output_remarks.h, "out-access") says so. Until commit() only the owner can open the file.
+/// before, and a remark (io/atomic_directory.h, "out-access") says so. Until commit() only the owner can open the file.
 class AtomicOutput {
  public:
   /// Creates the temporary file next to `path`, or opens a pipe or device.

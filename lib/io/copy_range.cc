@@ -1,11 +1,38 @@
 #include "io/copy_range.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/system.h"
 
 namespace modelutils {
+
+Result<bool> same_bytes(const ByteSource& a, u64 offset_a, const ByteSource& b, u64 offset_b, u64 size) {
+  constexpr std::size_t chunk = 256 * 1024;
+  std::vector<std::byte> left(chunk), right(chunk);
+  for (u64 done = 0; done < size; done += chunk) {
+    const std::size_t part = static_cast<std::size_t>(std::min<u64>(chunk, size - done));
+    MU_TRY(a.read_exact(offset_a + done, MutableBytes(left).first(part)));
+    MU_TRY(b.read_exact(offset_b + done, MutableBytes(right).first(part)));
+    if (std::memcmp(left.data(), right.data(), part) != 0) return false;
+  }
+  return true;
+}
+
+bool may_share_blocks(const RandomAccessFile& source, const std::string& folder) {
+  const std::string place = folder.empty() ? "." : folder;
+  struct stat from {
+  }, to{};
+  if (::fstat(source.descriptor(), &from) != 0 || ::stat(place.c_str(), &to) != 0 || from.st_dev != to.st_dev) {
+    return false;
+  }
+  return system::has_shared_blocks(place);
+}
 
 Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOutput& output) {
   if (output.is_seekable()) {
@@ -28,6 +55,28 @@ Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOu
     offset += piece.size();
     size -= piece.size();
   }
+  return {};
+}
+
+namespace {
+constexpr u64 step_bytes = u64{8} << 20;
+constexpr u64 window_bytes = u64{32} << 20;  // written recently and probably still in progress: not waited for
+constexpr u64 page_bytes = 4096;
+}  // namespace
+
+Status WriteBack::reached(u64 end) {
+  u64 start = 0;
+  u64 drop = 0;
+  u64 drop_end = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (end < started_ + step_bytes) return {};
+    start = std::exchange(started_, end);
+    drop_end = start > window_bytes ? (start - window_bytes) / page_bytes * page_bytes : 0;
+    drop = std::exchange(let_go_, std::max(let_go_, drop_end));
+  }
+  output_.start_write_back(start, end - start);
+  if (drop < drop_end) MU_TRY(output_.let_go(drop, drop_end - drop));
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/byte_source.h"
+#include "base/byte_reader.h"
 #include "base/types.h"
 
 namespace modelutils {

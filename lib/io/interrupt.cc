@@ -12,8 +12,6 @@
 #include <new>
 #include <utility>
 
-#include "io/end_process.h"
-
 namespace modelutils {
 
 namespace {
@@ -46,10 +44,6 @@ extern "C" void end_by_signal(int number) {
   }
   end_process(128 + number);
 }
-
-}  // namespace
-
-namespace {
 
 void remove_temporary_files() {
   ending.store(true);

@@ -6,6 +6,12 @@
 
 namespace modelutils {
 
+// Ends the process at once, as after a signal.
+
+/// Removes the temporary files that have guards (io/interrupt.h) and ends the process with `status`, without waiting
+/// for other threads. Does not allocate and is safe in signal handlers.
+[[noreturn]] void end_process(int status);
+
 /// Installs the handlers; call once per process (the tools' main does). Ignores SIGPIPE, so that write() to a closed
 /// pipe fails with EPIPE.
 void install_signal_handlers();

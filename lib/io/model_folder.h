@@ -1,6 +1,8 @@
-// The files in a model's folder: their presence, and the links among them and their targets. No other code checks this.
+// The files in a model's folder: their names (possibly millions), their presence, and the links among them and their
+// targets; and caches of downloaded models that name files by checksum, whose files must never be changed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,9 +11,61 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/types.h"
 #include "io/random_access_file.h"
 
 namespace modelutils {
+
+// The names in one directory, possibly millions: stored in one block of text plus eight bytes each.
+
+/// The type of a directory entry.
+enum class EntryKind : u8 { file, directory, link, other };
+
+class DirectoryNames {
+ public:
+  /// Reads the names in `directory` ("" is the current one) for which `keep` returns true, except "." and "..", sorted
+  /// by bytes. Errors: "io-open" if the directory cannot be listed completely.
+  static Result<DirectoryNames> read(const std::string& directory,
+                                     const std::function<bool(std::string_view name, EntryKind kind)>& keep);
+
+  std::size_t size() const { return names_.size(); }
+  std::string_view name(std::size_t number) const { return text_.data() + names_[number].at; }
+  EntryKind kind(std::size_t number) const { return names_[number].kind; }
+  /// True if `name` is among the kept names.
+  bool contains(std::string_view name) const;
+
+ private:
+  struct Name {
+    u32 at;
+    EntryKind kind;
+  };
+  std::string text_;  // the names, each followed by a NUL
+  std::vector<Name> names_;
+};
+
+// Caches of downloaded models that name files by checksum. Their files must never be changed.
+
+/// Returns the cache that contains the resolved path: "Hugging Face" (models--…/blobs, models--…/snapshots, the blobs
+/// shared by all repositories) or "Ollama" (blobs/sha256-…); empty if none does.
+std::string_view download_cache_of(std::string_view resolved_path);
+
+/// True if this is the folder name of a repository in a Hugging Face cache ("models--org--name", "datasets--…").
+bool is_hub_repository_name(std::string_view base_name);
+
+/// True if `path`, a folder named "blobs", holds the files that all repositories of a Hugging Face cache share. It is
+/// recognised by a marker file in it or by repositories next to it.
+bool is_shared_blobs(const std::string& path);
+
+/// Root of the Hugging Face cache that contains the resolved path: the parent of the innermost "models--…" folder.
+/// Empty if there is none.
+std::string hub_cache_root(std::string_view resolved_path);
+
+/// True if the file `path`, and every link on the way to its target, lies in a repository of the cache `root` or in its
+/// shared blobs. False if a file is missing or the links form a cycle. `root` must be resolved.
+bool stays_in_hub_cache(const std::string& root, const std::string& path);
+
+/// Returns a message about a file in such a cache: "is in a cache of Ollama, where …".
+std::string in_cache_text(std::string_view cache);
 
 /// How to treat a file that a symbolic link takes from outside the model's folder. Links within the folder do not
 /// count, nor do links that stay within a download cache (stays_in_hub_cache()).

@@ -1,6 +1,8 @@
 #include "io/random_access_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,16 +10,78 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/checked_math.h"
 #include "base/log.h"
-#include "io/leased_open.h"
-#include "io/read_files.h"
+#include "base/types.h"
 #include "io/remote_address.h"
 #include "io/remote_source.h"
 #include "io/standard_output.h"
-#include "io/stream_source.h"
 
 namespace modelutils {
+
+int open_when_released(int directory, const char* path, int flags) {
+  constexpr int pause_ms = 10, most_pauses = 6000;
+  for (int pause = 0;; ++pause) {
+    const int descriptor = ::openat(directory, path, flags);
+    if (descriptor >= 0 || errno != EWOULDBLOCK || pause == most_pauses) return descriptor;
+    ::poll(nullptr, 0, pause_ms);
+    errno = EWOULDBLOCK;
+  }
+}
+
+namespace {
+constexpr std::size_t read_size = 64 * 1024;
+}
+
+StreamSource::~StreamSource() {
+  if (descriptor_ > STDERR_FILENO) ::close(descriptor_);
+}
+
+std::optional<u64> StreamSource::size() const {
+  const std::lock_guard lock(mutex_);
+  return ended_ ? std::optional<u64>(forgotten_ + kept_.size()) : std::nullopt;
+}
+
+void StreamSource::go_forward() {
+  const std::lock_guard lock(mutex_);
+  is_forward_ = true;
+}
+
+Result<std::size_t> StreamSource::read_some(u64 offset, MutableBytes out) const {
+  const std::lock_guard lock(mutex_);
+  const auto end = [&] { return forgotten_ + kept_.size(); };
+  const auto forget_before = [&](u64 place) {
+    const u64 count = std::min<u64>(place - forgotten_, kept_.size());
+    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(count));
+    forgotten_ += count;
+  };
+  if (offset < forgotten_) {
+    return input_error("io-pipe",
+                       "can be read only once, but some bytes are needed again; save the input to a file first", {},
+                       offset, name_);
+  }
+  if (is_forward_) forget_before(offset);
+  while (end() <= offset && !ended_) {
+    if (!is_forward_ && kept_.size() >= limit_) {
+      return input_error("io-limit", "the header is too long to be read from a pipe; save the input to a file first",
+                         {}, kept_.size(), name_);
+    }
+    const std::size_t before = kept_.size();
+    kept_.resize(before + read_size);
+    const ssize_t got = ::read(descriptor_, kept_.data() + before, read_size);
+    const int reason = errno;
+    kept_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    if (got == 0) ended_ = true;
+    if (got < 0 && reason != EINTR) {
+      return input_error("io-read", "cannot be read: " + errno_text(reason), {}, end(), name_);
+    }
+    if (is_forward_) forget_before(offset);
+  }
+  if (end() <= offset) return std::size_t{0};
+  const auto from = static_cast<std::size_t>(offset - forgotten_);
+  const std::size_t size = std::min<std::size_t>(out.size(), kept_.size() - from);
+  std::memcpy(out.data(), kept_.data() + from, size);
+  return size;
+}
 
 namespace {
 
@@ -134,5 +198,71 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
   log_info("opened {}, which is read from start to end", name);
   return std::make_shared<StreamSource>(name, file.descriptor);
 }
+
+MappedFile::~MappedFile() {
+  if (size_ > 0) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::open(const std::string& path) {
+  MU_ASSIGN(const auto file, RandomAccessFile::open(path));
+  return map(*file);
+}
+
+Result<std::shared_ptr<MappedFile>> MappedFile::map(const RandomAccessFile& file) {
+  const std::string& path = file.name();
+  struct stat now {};
+  if (::fstat(file.descriptor(), &now) != 0) {
+    return input_error("io-map", "cannot be mapped into memory: " + errno_text(errno), {}, {}, path);
+  }
+  if (static_cast<u64>(now.st_size) < file.file_size()) {
+    return input_error("io-shrunk", "the file has become shorter since it was opened", {},
+                       static_cast<u64>(now.st_size), path);
+  }
+  const auto size = checked_cast<std::size_t>(file.file_size());
+  if (!size) return input_error("io-map", "is too large to map into memory", {}, {}, path);
+  void* data = nullptr;
+  if (*size > 0) {
+    data = ::mmap(nullptr, *size, PROT_READ, MAP_SHARED, file.descriptor(), 0);
+    if (data == MAP_FAILED)
+      return input_error("io-map", "cannot be mapped into memory: " + errno_text(errno), {}, {}, path);
+  }
+  return std::shared_ptr<MappedFile>(new MappedFile(static_cast<const std::byte*>(data), *size));
+}
+
+#ifdef F_OFD_SETLK
+
+namespace {
+
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
+EditLock lock_for_edit(int descriptor) {
+  struct flock lock = whole_file();
+  if (::fcntl(descriptor, F_OFD_SETLK, &lock) == 0) return EditLock::taken;
+  return errno == EAGAIN || errno == EACCES ? EditLock::held : EditLock::unknown;
+}
+
+bool is_edit_locked(int descriptor) {
+  struct flock lock = whole_file();
+  return ::fcntl(descriptor, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+#else
+
+EditLock lock_for_edit(int) {
+  return EditLock::unknown;
+}
+
+bool is_edit_locked(int) {
+  return false;
+}
+
+#endif
 
 }  // namespace modelutils

@@ -1,13 +1,59 @@
-// Files read by offset with pread(). A file that shrinks is an error, not a SIGBUS.
+// Files read by offset with pread(), mapped, streamed from pipes, or locked. A file that shrinks is an error, not a
+// SIGBUS. Another process may hold a lease on it.
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
-#include "base/byte_source.h"
+#include "base/byte_reader.h"
+#include "base/error.h"
+#include "base/types.h"
 
 namespace modelutils {
+
+// Opens files on which another process may hold a lease.
+
+/// Like ::openat(), for flags that include O_NONBLOCK. If another process holds a lease (an in-place edit), openat()
+/// fails with EWOULDBLOCK and asks that process to release it. This function waits for the release, at most a minute;
+/// the system revokes a lease after 45 seconds.
+int open_when_released(int directory, const char* path, int flags);
+
+// Pipes, FIFOs and devices. They are read forward only; bytes are kept, so that a header can be read again, until
+// go_forward().
+
+/// A descriptor that cannot seek. Keeps every byte that it has read, up to `limit`; beyond that, "io-limit". Takes
+/// ownership of the descriptor, except of standard input.
+class StreamSource : public ByteSource {
+ public:
+  static constexpr u64 default_limit = u64{1} << 30;
+
+  StreamSource(std::string name, int descriptor, u64 limit = default_limit)
+      : name_(std::move(name)), descriptor_(descriptor), limit_(limit) {}
+  ~StreamSource() override;
+  StreamSource(const StreamSource&) = delete;
+  StreamSource& operator=(const StreamSource&) = delete;
+
+  /// Errors in addition to those of ByteSource: "io-limit"; "io-pipe" for bytes no longer kept.
+  Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
+  bool is_pipe() const override { return true; }
+  /// From now on drops the bytes before the offset of each read and lifts the limit.
+  void go_forward() override;
+  /// Returns nullopt until the end has been read.
+  std::optional<u64> size() const override;
+  const std::string& name() const override { return name_; }
+
+ private:
+  std::string name_;
+  int descriptor_;
+  u64 limit_;
+  mutable std::mutex mutex_;
+  mutable u64 forgotten_ = 0;  // number of dropped bytes before kept_
+  mutable std::vector<std::byte> kept_;
+  mutable bool ended_ = false;
+  bool is_forward_ = false;
+};
 
 /// A file of known length, on a disk or at an address (io/remote_source.h). Any part can be read at any time.
 class RandomAccessFile : public ByteSource {
@@ -58,5 +104,44 @@ class MemoryFile : public ByteSource {
 /// RandomAccessFile; a pipe, FIFO or character device a StreamSource; an address the result of open_remote(), with its
 /// codes. Other codes: those of RandomAccessFile::open().
 Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
+
+// A memory-mapped file, for callers who want a pointer to a tensor's bytes without a copy.
+
+/// The whole file as memory. If the file shrinks while mapped, access to the missing part raises SIGBUS. Our own tools
+/// use RandomAccessFile for that reason.
+class MappedFile {
+ public:
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  /// Maps a regular file. Codes: those of RandomAccessFile::open(), and "io-map".
+  static Result<std::shared_ptr<MappedFile>> open(const std::string& path);
+  /// Maps an open file, even if its path refers to another file now. Codes: "io-map", and "io-shrunk" if the file is
+  /// shorter than when it was opened.
+  static Result<std::shared_ptr<MappedFile>> map(const RandomAccessFile& file);
+
+  Bytes bytes() const { return {data_, size_}; }
+
+ private:
+  MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  const std::byte* data_;
+  std::size_t size_;
+};
+
+// A lock on a file during an in-place edit. It keeps a second edit out, even under another name of the same file.
+
+enum class EditLock : unsigned char {
+  taken,
+  held,     ///< another process edits the file
+  unknown,  ///< the system or file system has no such locks
+};
+
+/// Locks the file of `descriptor`, which must be open for writing. The lock lasts until the last duplicate of the
+/// descriptor is closed. It is an open file description lock (fcntl(2)); it does not affect other readers and writers.
+EditLock lock_for_edit(int descriptor);
+
+/// True if another open file description holds the lock. Does not take it.
+bool is_edit_locked(int descriptor);
 
 }  // namespace modelutils

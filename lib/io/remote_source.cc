@@ -11,10 +11,9 @@
 #include <mutex>
 #include <thread>
 
-#include "base/large_pages.h"
 #include "base/log.h"
+#include "base/name_index.h"
 #include "io/fetch_helper.h"
-#include "io/header_cache.h"
 #include "io/remote_address.h"
 #include "io/remote_settings.h"
 

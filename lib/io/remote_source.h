@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/byte_source.h"
+#include "base/byte_reader.h"
 #include "io/random_access_file.h"
 
 namespace modelutils {

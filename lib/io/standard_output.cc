@@ -1,10 +1,21 @@
 #include "io/standard_output.h"
 
+#include <fmt/core.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <utility>
+
+#include "base/escape.h"
+#include "base/text.h"
+#include "base/utf8.h"
 
 namespace modelutils {
 
@@ -62,6 +73,159 @@ Status standard_output_is_no_input() {
   const std::lock_guard lock(mutex);
   if (conflict) return tl::make_unexpected(*conflict);
   return {};
+}
+
+namespace {
+constexpr std::size_t flush_size = 64 * 1024;
+}
+
+TextOutput& TextOutput::operator<<(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= flush_size) (void)flush();
+  return *this;
+}
+
+Status TextOutput::flush() {
+  if (memory_ != nullptr) {
+    memory_->append(buffer_);
+    buffer_.clear();
+    return status_;
+  }
+  if (descriptor_ == STDOUT_FILENO && status_) status_ = standard_output_is_no_input();
+  std::string_view left = buffer_;
+  while (!left.empty() && status_ && !closed_) {
+    const ssize_t done = ::write(descriptor_, left.data(), left.size());
+    if (done >= 0) {
+      left.remove_prefix(static_cast<std::size_t>(done));
+    } else if (errno == EPIPE) {
+      closed_ = true;
+    } else if (errno != EINTR) {
+      status_ = output_error("out-write", "cannot be written: " + errno_text(errno), "standard output");
+    }
+  }
+  buffer_.clear();
+  return status_;
+}
+
+namespace {
+
+bool remembers = false;  // set before threads start
+std::mutex read_files_mutex;
+
+std::set<std::pair<dev_t, ino_t>>& read_files() {
+  static std::set<std::pair<dev_t, ino_t>> files;
+  return files;
+}
+
+}  // namespace
+
+void remember_read_files() {
+  remembers = true;
+}
+
+void note_read_file(const struct stat& status) {
+  if (!remembers || !S_ISREG(status.st_mode)) return;
+  const std::lock_guard lock(read_files_mutex);
+  read_files().emplace(status.st_dev, status.st_ino);
+}
+
+bool was_read(const struct stat& status) {
+  if (!remembers) return false;
+  const std::lock_guard lock(read_files_mutex);
+  return read_files().contains({status.st_dev, status.st_ino});
+}
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto interval = std::chrono::milliseconds(100);
+constexpr auto first_delay = std::chrono::milliseconds(300);  // short runs draw nothing
+
+std::size_t columns_of_stderr() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void write_stderr(std::string_view text) {
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+}  // namespace
+
+std::string progress_line(std::string_view label, u64 done, u64 total, double seconds, std::size_t width) {
+  const double share = total == 0 ? 1.0 : std::min(1.0, static_cast<double>(done) / static_cast<double>(total));
+  const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0.0;
+  std::string tail = fmt::format("{:3.0f}%  {} of {}", std::floor(share * 100), byte_text(done), byte_text(total));
+  if (rate > 0) {
+    tail += fmt::format("  {}/s", byte_text(static_cast<u64>(rate)));
+    if (total > done) tail += fmt::format("  {} left", duration_text(static_cast<double>(total - done) / rate));
+  }
+  std::string line = escape(label) + " ";
+  const std::size_t used = display_width(line) + display_width(tail) + 2;
+  if (used + 10 <= width) {
+    constexpr std::string_view eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    const std::size_t cells = std::min<std::size_t>(width - used, 40);
+    const std::size_t filled = static_cast<std::size_t>(share * static_cast<double>(cells * 8));
+    for (std::size_t i = 0; i < filled / 8; ++i) line += "█";
+    line += eighths[filled % 8];
+    line.append(cells - filled / 8 - (filled % 8 == 0 ? 0 : 1), ' ');
+    line += "  ";
+  }
+  line += tail;
+  return cut_text(line, width);
+}
+
+Progress::Progress(std::string label, u64 total, bool visible)
+    : label_(std::move(label)), total_(total), visible_(visible), start_(Clock::now()) {
+  next_ = (start_ + first_delay).time_since_epoch().count();
+}
+
+Progress::~Progress() {
+  finish();
+}
+
+void Progress::advance(u64 bytes) {
+  if (whole_ != nullptr) whole_->advance(bytes);
+  if (visible_) return advance(bytes, Clock::now());
+  done_.fetch_add(bytes, std::memory_order_relaxed);
+}
+
+void Progress::advance(u64 bytes, Clock::time_point now) {
+  done_.fetch_add(bytes, std::memory_order_relaxed);
+  if (!visible_) return;
+  Clock::rep due = next_.load(std::memory_order_relaxed);
+  if (now.time_since_epoch().count() < due) return;
+  // Only one thread draws; the others continue.
+  if (next_.compare_exchange_strong(due, (now + interval).time_since_epoch().count())) draw(now);
+}
+
+void Progress::draw(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  // Leave one column free, because some terminals wrap after writing the last one.
+  write_stderr("\r" + progress_line(label_, done(), total_, seconds, columns_of_stderr() - 1) + "\033[K");
+  drawn_ = true;
+}
+
+void Progress::expect(u64 bytes) {
+  const std::lock_guard lock(mutex_);
+  total_ += bytes;
+}
+
+void Progress::restart(std::string label, u64 total) {
+  finish();
+  const std::lock_guard lock(mutex_);
+  label_ = std::move(label);
+  total_ = total;
+  done_ = 0;
+  start_ = Clock::now();
+  next_ = (start_ + first_delay).time_since_epoch().count();
+}
+
+void Progress::finish() {
+  const std::lock_guard lock(mutex_);
+  if (drawn_) write_stderr("\r\033[K");
+  drawn_ = false;
 }
 
 }  // namespace modelutils

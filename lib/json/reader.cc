@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "base/large_pages.h"
+#include "base/name_index.h"
 #include "io/file_kind.h"
 #include "io/random_access_file.h"
 

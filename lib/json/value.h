@@ -1,4 +1,5 @@
-// Values of a parsed JSON document: handles that are cheap to copy and valid as long as their document (json/reader.h).
+// Values of a parsed JSON document: handles that are cheap to copy and valid as long as their document
+// (json/reader.h). For hashing there is the canonical form of docs/formats/bump5.md, "Metadata".
 #pragma once
 
 #include <cstddef>
@@ -143,5 +144,15 @@ class Object {
  private:
   const Node* node_ = nullptr;
 };
+
+// JSON in a canonical form, for hashing: the output of Python's json.dumps with sort_keys, separators "," and ":" and
+// ensure_ascii. Source: docs/formats/bump5.md, "Metadata".
+
+/// Writes `value` with keys sorted by code point (the last of equal keys wins), no white space, ASCII text, and floats
+/// as the shortest decimal that parses to the same double, with a point or an exponent.
+std::string canonical_text(Element value);
+
+/// Returns `json`, which must be valid, with every character above U+007F as \uXXXX (surrogate pairs above U+FFFF).
+std::string ascii_text(std::string_view json);
 
 }  // namespace modelutils::json

@@ -1,16 +1,19 @@
 #include "model/catalog.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <vector>
 
-#include "base/checked_math.h"
-#include "base/large_pages.h"
-#include "base/path.h"
-#include "bump/bump5_parse.h"
-#include "bump/document.h"
-#include "gguf/split_set.h"
-#include "quantize/importance.h"
-#include "safetensors/shard_set.h"
+#include "base/name_index.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "formats/bump/bump5_layout.h"
+#include "formats/bump/document.h"
+#include "formats/gguf/split_set.h"
+#include "formats/imatrix/importance.h"
+#include "formats/safetensors/shard_set.h"
+#include "model/forms/modules.h"
 
 namespace modelutils {
 
@@ -210,6 +213,84 @@ Catalog catalog_of(const quantize::ImportanceMatrix& matrix) {
                                .record = entry.record_offset});
   }
   return catalog;
+}
+
+ByteMap map_bytes(std::vector<ByteSpan> spans, u64 begin, u64 end) {
+  for (ByteSpan& span : spans) {
+    span.begin = std::clamp(span.begin, begin, end);
+    span.end = std::clamp(span.end, span.begin, end);
+  }
+  std::erase_if(spans, [](const ByteSpan& span) { return span.begin == span.end; });
+  std::stable_sort(spans.begin(), spans.end(), [](const ByteSpan& a, const ByteSpan& b) { return a.begin < b.begin; });
+
+  ByteMap map;
+  u64 reached = begin;  // every byte below is in a span or a reported gap
+  std::size_t furthest = ByteGap::no_span;
+  for (const ByteSpan& span : spans) {
+    if (span.begin > reached) {
+      map.gaps.push_back({reached, span.begin, furthest, span.id});
+    } else if (span.begin < reached) {
+      map.overlaps.push_back({furthest, span.id, span.begin, std::min(span.end, reached)});
+    }
+    if (span.end > reached) {
+      reached = span.end;
+      furthest = span.id;
+    }
+  }
+  if (reached < end) map.gaps.push_back({reached, end, furthest, ByteGap::no_span});
+  return map;
+}
+
+void add_values(Statistics& statistics, std::span<const float> values) {
+  u64 finite = 0;
+  double sum = 0;
+  double least = 0;
+  double most = 0;
+  for (const float value : values) {
+    if (!std::isfinite(value)) {
+      ++(std::isnan(value) ? statistics.nans : statistics.infs);
+      continue;
+    }
+    if (value == 0) ++statistics.zeros;
+    const double number = value;
+    least = finite == 0 ? number : std::min(least, number);
+    most = finite == 0 ? number : std::max(most, number);
+    sum += number;
+    ++finite;
+  }
+  statistics.count += values.size();
+  if (finite == 0) return;
+  const double mean = sum / static_cast<double>(finite);
+  double squares = 0;
+  for (const float value : values) {
+    if (std::isfinite(value)) squares += (value - mean) * (value - mean);
+  }
+  // Combines the means and sums of squares of two groups (Chan, Golub, LeVeque).
+  const u64 all = statistics.finite();
+  const u64 old = all - finite;
+  const double old_squares = statistics.deviation * statistics.deviation * static_cast<double>(old);
+  const double distance = mean - statistics.mean;
+  const double share = static_cast<double>(finite) / static_cast<double>(all);
+  statistics.min = old == 0 ? least : std::min(statistics.min, least);
+  statistics.max = old == 0 ? most : std::max(statistics.max, most);
+  statistics.mean += distance * share;
+  squares += old_squares + distance * distance * static_cast<double>(old) * share;
+  statistics.deviation = std::sqrt(squares / static_cast<double>(all));
+}
+
+Result<bool> same_values(const StoredMatrix& a, const StoredMatrix& b) {
+  constexpr u64 at_once = u64{1} << 16;
+  if (a.elements != b.elements) return false;
+  const MatrixValues left(a, {}, {}), right(b, {}, {});
+  std::vector<float> x, y;
+  for (u64 first = 0; first < a.elements; first += at_once) {
+    x.resize(static_cast<std::size_t>(std::min(at_once, a.elements - first)));
+    y.resize(x.size());
+    MU_TRY(left.read_values(first, x));
+    MU_TRY(right.read_values(first, y));
+    if (x != y) return false;
+  }
+  return true;
 }
 
 }  // namespace modelutils

@@ -1,7 +1,9 @@
-// The tensors of a model of any format, as their headers describe them, and the files that hold them. --data, --hash,
-// --values, --stats, comparisons and converters work on these.
+// The tensors of a model of any format, as their headers describe them, and the files that hold them, in which every
+// byte belongs to something. --data, --hash, --values, --stats, comparisons and converters work on these.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -10,10 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/byte_source.h"
+#include "base/byte_reader.h"
 #include "base/error.h"
-#include "forms/tensor_values.h"
+#include "base/types.h"
 #include "model/format.h"
+#include "model/forms/modules.h"
+#include "model/forms/stored_form.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -129,5 +133,81 @@ MatrixValues stored_values(const Tensor& tensor, const ByteSource& file, std::st
 Tensor tensor_of(const gguf::Document& document, const gguf::TensorInfo& info);
 /// Returns the readability as far as one file determines it, so never `repeated_name`.
 Unreadable readability_of(const safetensors::Document& document, const safetensors::Tensor& tensor);
+
+// Accounts for every byte of a file: takes spans, returns gaps and overlaps.
+
+/// The bytes [begin, end) of a structure that the caller numbers `id`. Empty spans are ignored.
+struct ByteSpan {
+  u64 begin = 0;
+  u64 end = 0;
+  std::size_t id = 0;
+};
+
+/// Bytes outside all spans.
+struct ByteGap {
+  u64 begin = 0;
+  u64 end = 0;
+  std::size_t before = no_span;  ///< id of the span with the last end before it
+  std::size_t after = no_span;   ///< id of the span after it
+
+  static constexpr std::size_t no_span = ~std::size_t{0};
+};
+
+/// A span that begins inside another one.
+struct ByteOverlap {
+  std::size_t first = 0;   ///< id of the span that begins earlier (or was given earlier)
+  std::size_t second = 0;  ///< id of the span that begins inside the first
+  u64 begin = 0;           ///< begin of the bytes that both contain
+  u64 end = 0;
+};
+
+struct ByteMap {
+  std::vector<ByteGap> gaps;          ///< in order of position
+  std::vector<ByteOverlap> overlaps;  ///< each span is `second` at most once, with the span that reaches furthest
+};
+
+/// Finds gaps and overlaps in [begin, end). Spans may be in any order, each with begin <= end; parts outside the range
+/// are ignored. Takes the time of sorting the spans.
+ByteMap map_bytes(std::vector<ByteSpan> spans, u64 begin, u64 end);
+
+// Statistics of a tensor's values.
+
+/// Minimum, maximum, mean and deviation are those of the finite values; 0 if there are none.
+struct Statistics {
+  u64 count = 0;  ///< all values, finite or not
+  u64 zeros = 0;
+  u64 nans = 0;
+  u64 infs = 0;
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  double deviation = 0;  ///< standard deviation of the population
+
+  u64 finite() const { return count - nans - infs; }
+};
+
+/// Adds values, with the same result as if all had been added at once.
+void add_values(Statistics& statistics, std::span<const float> values);
+
+/// Returns the statistics of all `elements` values of a tensor, read in pieces by read(first, std::span<float>) ->
+/// Status.
+template <typename Read>
+Result<Statistics> statistics_of(u64 elements, Read&& read) {
+  constexpr u64 piece = 16 * 1024;  // stays in the first cache levels
+  Statistics statistics;
+  std::vector<float> values;
+  for (u64 first = 0; first < elements; first += values.size()) {
+    values.resize(std::min(piece, elements - first));
+    MU_TRY(read(first, std::span(values)));
+    add_values(statistics, values);
+  }
+  return statistics;
+}
+
+// Compares matrices that may be stored in different types.
+
+/// True if both matrices have the same values in the same order. Decodes them up to the first difference; NaN equals
+/// nothing. Errors: those of reading; "tensor-no-decoder".
+Result<bool> same_values(const StoredMatrix& a, const StoredMatrix& b);
 
 }  // namespace modelutils

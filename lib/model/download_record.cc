@@ -1,15 +1,15 @@
 #include "model/download_record.h"
 
+#include <fmt/core.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
 
-#include "base/path.h"
-#include "io/directory_names.h"
-#include "io/download_cache.h"
+#include "base/text.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
+#include "json/reader.h"
 
 namespace modelutils {
 
@@ -210,6 +210,133 @@ void DownloadRecords::add_listed(const HubPlace& place, DownloadRecord& record) 
   const auto sha256 = json::string_member(*file, "lfs_sha256");
   const auto blob = json::string_member(*file, "blob_id");
   if (sha256 || blob) record.expected = expected_content(sha256 ? *sha256 : *blob);
+}
+
+namespace {
+
+constexpr u64 max_manifest_bytes = u64{16} << 20;
+
+// Returns the models folder to which a manifest at this path belongs; empty if the path cannot be a manifest's.
+std::string models_folder(const std::string& path) {
+  const std::filesystem::path absolute(normal_path(path));
+  const std::filesystem::path manifests = absolute.parent_path().parent_path().parent_path().parent_path();
+  return manifests.filename() == "manifests" ? manifests.parent_path().string() : std::string();
+}
+
+tl::unexpected<Error> refused(std::string message, std::string where = {}) {
+  return input_error("cache-manifest", std::move(message), std::move(where));
+}
+
+Result<OllamaLayer> read_layer(json::Element element, std::string where) {
+  const auto digest = json::string_member(element, "digest");
+  const auto bytes = json::u64_member(element, "size");
+  const auto type = json::string_member(element, "mediaType");
+  if (!digest || !bytes || !type) return refused("needs mediaType, digest and size", std::move(where));
+  // Validate the digest before it becomes part of a path.
+  const auto expected = digest->starts_with("sha256:") ? ollama_blob(*digest) : std::nullopt;
+  if (!expected) return refused("the digest is not 'sha256:' and 64 hexadecimal digits", std::move(where));
+  constexpr std::string_view prefix = "application/vnd.ollama.image.";
+  OllamaLayer layer{.kind = std::string(*type), .name = {}, .hex = expected->hex, .bytes = *bytes};
+  if (layer.kind.starts_with(prefix)) layer.kind.erase(0, prefix.size());
+  if (const std::size_t end = layer.kind.find(';'); end != std::string::npos) layer.kind.resize(end);
+  layer.name = json::string_member(element, "name").value_or("");
+  return layer;
+}
+
+}  // namespace
+
+std::string OllamaManifest::blob(const OllamaLayer& layer) const {
+  const std::string path = blobs + "/sha256-" + layer.hex;
+  const std::string older = blobs + "/sha256:" + layer.hex;
+  return !is_present(path) && is_present(older) ? older : path;
+}
+
+bool is_ollama_manifest(const std::string& path) {
+  std::error_code ignored;
+  const std::string folder = models_folder(path);
+  return !folder.empty() && std::filesystem::is_directory(folder + "/blobs", ignored);
+}
+
+Result<OllamaManifest> read_ollama_manifest(const std::string& path) {
+  const auto document = json::load(path, max_manifest_bytes);
+  if (!document) {
+    if (is_read_failure(document.error())) return tl::make_unexpected(document.error());
+    return refused("is not an Ollama manifest: " + document.error().message);
+  }
+  OllamaManifest manifest{.blobs = models_folder(path) + "/blobs", .layers = {}};
+  const auto layers = json::array_member((*document)->root, "layers");
+  if (!layers) return refused("is not an Ollama manifest: it has no layers");
+  u64 number = 0;
+  for (const json::Element element : *layers) {
+    MU_ASSIGN(OllamaLayer layer, read_layer(element, fmt::format("layer {}", number++)));
+    manifest.layers.push_back(std::move(layer));
+  }
+  if (const auto config = json::member((*document)->root, "config")) {
+    if (const auto digest = json::string_member(*config, "digest"); digest && !digest->empty()) {
+      MU_ASSIGN(OllamaLayer layer, read_layer(*config, "config"));
+      layer.kind = "config";
+      manifest.layers.push_back(std::move(layer));
+    }
+  }
+  return manifest;
+}
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int most_entries = 100000;  // over all snapshots of a repository
+
+std::string first_of(const std::string& directory, EntryKind wanted, std::string_view ending) {
+  const auto names = DirectoryNames::read(directory, [&](std::string_view name, EntryKind kind) {
+    return (kind == wanted || (wanted == EntryKind::file && kind == EntryKind::link)) && name.ends_with(ending);
+  });
+  return names && names->size() > 0 ? std::string(names->name(0)) : std::string();
+}
+
+}  // namespace
+
+std::optional<std::string> snapshot_file(const std::string& path) {
+  if (const std::string root = shared_blob_root(path); !root.empty()) {
+    for (const SharedLink& link : shared_links(root)) {
+      if (link.target != fs::path(path).filename()) continue;
+      const std::optional<HubPlace> at = hub_place(normal_path(link.blob));
+      if (!at) continue;  // it belongs to no repository
+      auto file = at->is_blob ? snapshot_file(link.blob) : std::optional(link.blob);
+      if (file) return file;
+    }
+    return std::nullopt;
+  }
+  const std::optional<HubPlace> place = hub_place(normal_path(path));
+  if (!place || !place->is_blob || place->name.empty() || place->name.find('/') != std::string::npos) {
+    return std::nullopt;
+  }
+  // Keep the path as the user gave it, for messages.
+  const std::string below = "blobs/" + place->name;
+  const std::string repository =
+      path.ends_with(below) ? path.substr(0, path.size() - below.size()) : place->repository + "/";
+  std::optional<std::string> found;
+  std::error_code failed;
+  int entries = 0;
+  for (auto entry = fs::recursive_directory_iterator(repository + "snapshots", failed);
+       !failed && entry != fs::recursive_directory_iterator() && ++entries < most_entries; entry.increment(failed)) {
+    std::error_code no_link;
+    const fs::path target = fs::read_symlink(entry->path(), no_link);
+    if (no_link || target.filename() != place->name) continue;
+    std::string file = entry->path().string();
+    if (!found || file < *found) found = std::move(file);
+  }
+  return found;
+}
+
+std::string gguf_in(const std::string& directory) {
+  return first_of(directory, EntryKind::file, ".gguf");
+}
+
+std::string snapshot_in(const std::string& directory) {
+  if (!hub_place(normal_path(directory) + "/snapshots/any")) return {};
+  const std::string revision = first_of(directory + "/snapshots", EntryKind::directory, "");
+  return revision.empty() ? revision : "snapshots/" + revision;
 }
 
 }  // namespace modelutils

@@ -1,5 +1,5 @@
-// The records of download caches about a file: where its content is, and its size and checksum
-// (docs/formats/caches.md). Reads names and small records, never the content.
+// What caches of downloads know of a file: where its content lies and what it should be, in Ollama's manifests, too
+// (docs/formats/caches.md). Names and small records are read, never the content.
 #pragma once
 
 #include <memory>
@@ -77,5 +77,45 @@ class DownloadRecords {
   std::string list_path_;
   std::unique_ptr<json::Document> list_;
 };
+
+// Reads Ollama's manifests, which list the blobs of a model (docs/formats/caches.md).
+
+struct OllamaLayer {
+  std::string kind;  ///< last part of the media type: "model", "projector", "template", …; "config"
+  std::string name;  ///< name of a tensor; otherwise empty
+  std::string hex;   ///< SHA-256
+  u64 bytes = 0;
+
+  /// True if the layer is a GGUF with its own rules.
+  bool is_gguf() const { return kind == "model" || kind == "projector" || kind == "adapter" || kind == "draft"; }
+};
+
+struct OllamaManifest {
+  std::string blobs;  ///< the folder of the blobs
+  std::vector<OllamaLayer> layers;
+
+  /// Returns the path of a layer's blob. Uses the older name "sha256:HEX" if only that exists.
+  std::string blob(const OllamaLayer& layer) const;
+};
+
+/// True for the path of a manifest: "…/manifests/HOST/NAMESPACE/NAME/TAG" with a folder "blobs" next to "manifests".
+bool is_ollama_manifest(const std::string& path);
+
+/// Reads a manifest. Error "cache-manifest": not JSON, or a layer with an invalid digest or size.
+Result<OllamaManifest> read_ollama_manifest(const std::string& path);
+
+// Finds the model behind a path that is not itself a model: a blob of a download cache, or a directory of GGUF files.
+
+/// Returns the file in a snapshot that links to the blob `path` of a Hugging Face cache, in a repository or shared; its
+/// name and folder identify the blob. Returns the first by name if there are several; nullopt if `path` is not such a
+/// blob or no snapshot links to it.
+std::optional<std::string> snapshot_file(const std::string& path);
+
+/// Returns the first GGUF file of a directory by name; empty if there is none.
+std::string gguf_in(const std::string& directory);
+
+/// Returns the folder of the first snapshot by name in a repository's folder ("models--org--name") of a Hugging Face
+/// cache; empty if the directory is not such a folder.
+std::string snapshot_in(const std::string& directory);
 
 }  // namespace modelutils

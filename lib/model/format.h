@@ -1,4 +1,5 @@
-// Determines the format of a path from its name, its first bytes and the names in a directory. No other code does this.
+// What a path is: the one place that decides it, from the name, the first bytes and what lies in a directory, be it an
+// adapter of PEFT or mlx-lm, a repository at an address, or a tree of models.
 #pragma once
 
 #include <memory>
@@ -6,12 +7,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
+#include "base/types.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
 
 namespace modelutils {
+
+// Recognises directories of PEFT and mlx-lm: an adapter_config.json next to an adapter's weights.
+
+/// The fields of adapter_config.json; empty if absent.
+struct PeftAdapter {
+  bool is_mlx = false;  ///< mlx-lm's adapter: it has fine_tune_type instead of peft_type
+  std::string method;   ///< peft_type: "LORA", "IA3" …; fine_tune_type: "lora", "dora"
+  std::optional<u64> rank;
+  std::optional<double> alpha;
+  std::string base_model;  ///< base_model_name_or_path, model
+
+  /// Returns a description: "PEFT adapter, LORA, rank 8, alpha 16, of org/base", "mlx-lm adapter, lora, rank 8, of
+  /// org/base".
+  std::string text() const;
+};
+
+/// Returns nullopt if the folder has no readable adapter_config.json, or has a config.json, which makes it a model.
+std::optional<PeftAdapter> peft_adapter(const ModelFolder& folder);
 
 enum class Format : u8 {
   gguf,
@@ -64,5 +85,50 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links = Outsi
 
 /// Returns the reason why a path whose `format` is not set is not a model: code "verify-unknown-format".
 Error unknown_format(const PathProbe& probe);
+
+// Lists a repository at an address: its GGUF models, and the files beside them.
+
+/// A file, or the files of a split GGUF model.
+struct RepositoryEntry {
+  std::string name;  ///< path in the repository; for several files, the first one's
+  u64 files = 1;
+  u64 bytes = 0;  ///< total size of the files
+  /// Set if requested: whether the model fits into the available memory (memory::fits_by_size()).
+  std::optional<bool> fits = {};
+};
+
+struct Repository {
+  std::string path;                     ///< as the user gave it
+  std::string commit;                   ///< empty if the Hub does not report it
+  std::vector<RepositoryEntry> models;  ///< GGUF models, by name
+  std::vector<RepositoryEntry> others;  ///< every other file, by name
+
+  /// Returns the address of an entry.
+  std::string path_of(const RepositoryEntry& entry) const;
+};
+
+/// Lists the repository or folder at an address. Projectors ("mmproj…") and importance matrices are not listed as
+/// models. Codes: those of remote_listing(), "remote-missing" (the folder is empty).
+Result<Repository> list_repository(const std::string& path);
+
+// Classifies files in a tree of models by their names. Internal.
+
+enum class NameClass : u8 {
+  gguf,
+  safetensors,
+  index,       ///< of safetensors shards
+  checkpoint,  ///< pytorch_model*.bin
+  bump,
+  config,      ///< config.json
+  unfinished,  ///< an incomplete download
+  other,       ///< text, pictures, programs: never a model
+  unknown      ///< the first bytes decide
+};
+
+/// Classifies a file by its base name.
+NameClass class_of_name(std::string_view base_name);
+
+/// True for folders whose content is never a model: version control, bookkeeping of download caches.
+bool is_bookkeeping_folder(std::string_view base_name);
 
 }  // namespace modelutils

@@ -1,18 +1,97 @@
 #include "model/model.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
 #include <mutex>
 #include <unordered_map>
 
 #include "arch/families.h"
 #include "arch/names.h"
-#include "base/checked_math.h"
 #include "base/log.h"
-#include "bump/parse.h"
-#include "gguf/keys.h"
-#include "hf/tensor_names.h"
-#include "tensor/shape.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "formats/bump/document.h"
+#include "formats/gguf/document.h"
+#include "formats/hf/names.h"
+#include "json/reader.h"
+#include "model/forms/foreign_forms.h"
+#include "tensor/types.h"
 
 namespace modelutils {
+
+const Weight* Weights::of_codes(std::size_t place) const {
+  const auto found = std::ranges::lower_bound(list, place, {}, [](const Weight& weight) { return weight.weight(); });
+  return found == list.end() || found->weight() != place ? nullptr : &*found;
+}
+
+Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog) {
+  Weights weights;
+  weights.parts = quantization_parts(model);
+  const std::vector<mlx::TensorRef> refs = tensor_refs(model.set);
+  const auto plane = [&](std::size_t place) { return catalog.plane_of(catalog.tensors[place]); };
+  const auto is_lost = [&](std::size_t place) { return place != no_tensor && !catalog.tensors[place].is_readable(); };
+  for (const Module& module : model.modules.list) {
+    if (!module.quantized || !module.decodable || std::ranges::any_of(module.planes, is_lost)) continue;
+    Weight weight{module, {}};
+    if (Status settled = settle_foreign_form(refs, model.foreign, plane, weight); !settled) {
+      if (!weights.broken) weights.broken = std::move(settled.error());
+      continue;
+    }
+    weight.ne = reversed(weight.shape);
+    weights.list.push_back(std::move(weight));
+  }
+  return weights;
+}
+
+namespace {
+
+constexpr std::array<BumpConfigField, 8> fields = {{
+    {"num_hidden_layers", &bump::Dimensions::layers},
+    {"hidden_size", &bump::Dimensions::embed},
+    {"intermediate_size", &bump::Dimensions::intermediate},
+    {"num_attention_heads", &bump::Dimensions::heads},
+    {"num_key_value_heads", &bump::Dimensions::kv_heads},
+    {"vocab_size", &bump::Dimensions::vocab},
+    {"max_position_embeddings", &bump::Dimensions::context},
+    {"head_dim", &bump::Dimensions::head_dim},
+}};
+
+}  // namespace
+
+std::span<const BumpConfigField> bump_config_fields() {
+  return fields;
+}
+
+std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log) {
+  BumpConfig config;
+  const auto document = json::load_if_present({folder_of(bump_path), OutsideLinks::warn}, "config.json", u64{16} << 20);
+  if (!document) {
+    log.add(without_path(document.error(), Scope::model, "config.json"));
+    return config;
+  }
+  if (*document == nullptr) return std::nullopt;
+  const json::Element root = (*document)->root;
+  if (!root.is_object()) {
+    log.error(Scope::model, "hf-config-not-object", "is not a JSON object", {}, {}, "config.json");
+    return config;
+  }
+  for (const BumpConfigField& field : fields) {
+    if (!json::member(root, field.key)) continue;
+    const std::optional<u64> value = json::u64_member(root, field.key);
+    if (value && *value != 0) {
+      config.dimensions.*field.value = *value;
+      continue;
+    }
+    log.error(Scope::model, "bump-config", "is not a whole number greater than 0", fmt::format("field {}", field.key),
+              {}, "config.json");
+  }
+  bump::Dimensions& d = config.dimensions;
+  if (!json::member(root, "num_key_value_heads")) d.kv_heads = d.heads;  // Hugging Face's default
+  config.has_rope_scaling = json::member(root, "rope_scaling").has_value();
+  return config;
+}
 
 struct Model::OnDemand {
   std::once_flag catalog_once, weights_once, names_once;

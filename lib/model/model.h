@@ -1,5 +1,5 @@
-// A model of any format, opened once: headers, config.json, modules, the files next to the weights. Listings, rules,
-// plans and comparisons use it and open no file a second time.
+// A model of any format, opened once: headers, config.json, modules, weights that several tensors make, the files next
+// to them. Listings, rules, plans and comparisons work on what is opened here, and open nothing a second time.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,58 @@
 #include <string_view>
 #include <vector>
 
-#include "base/finding_log.h"
-#include "bump/bump5_parse.h"
-#include "bump/document.h"
-#include "gguf/split_set.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "formats/bump/bump5_layout.h"
+#include "formats/bump/document.h"
+#include "formats/gguf/split_set.h"
+#include "formats/imatrix/importance.h"
 #include "model/catalog.h"
 #include "model/format.h"
+#include "model/forms/modules.h"
 #include "model/safetensors_model.h"
-#include "model/weights.h"
-#include "quantize/importance.h"
 
 namespace modelutils {
+
+// Weights that consist of several stored tensors, with the facts needed to decode them.
+
+/// A module whose values can be decoded. Its form is settled, and its planes are indexes into Catalog::tensors.
+struct Weight : Module {
+  std::vector<u64> ne;  ///< the logical shape, contiguous dimension first
+};
+
+struct Weights {
+  std::vector<Weight> list;  ///< in the order of their codes
+  std::vector<bool>
+      parts;  ///< by index into Catalog::tensors: true for scales, biases and other parts of another tensor's weight
+  std::optional<Error> broken;  ///< the first error while settling forms
+
+  /// Returns the weight whose codes are in that tensor; nullptr if there is none.
+  const Weight* of_codes(std::size_t place) const;
+  bool is_part(std::size_t place) const { return place < parts.size() && parts[place]; }
+};
+
+/// Settles the forms of the model's modules, which reads small tensors (row order, zero points). Omits modules that
+/// cannot be decoded or read. `catalog` is the catalog of the model's set.
+Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog);
+
+// Reads the config.json next to a BUMPWGT3 file for the values that its header lacks. Source: docs/formats/bump.md.
+
+/// A number that config.json states, and the BUMPWGT3 file's value if the header has the number too.
+struct BumpConfigField {
+  std::string_view key;
+  u64 bump::Dimensions::*value;
+};
+std::span<const BumpConfigField> bump_config_fields();
+
+/// The values of a config.json; fields that it lacks are empty.
+struct BumpConfig {
+  bump::Dimensions dimensions;  ///< 0 if not stated; aligned_* are never stated
+  bool has_rope_scaling = false;
+};
+/// Reads the config.json beside the file; nullopt if there is none. An invalid one adds a finding and leaves all values
+/// empty.
+std::optional<BumpConfig> read_bump_config(const std::string& bump_path, FindingLog& log);
 
 struct BumpModel {
   std::shared_ptr<RandomAccessFile> file;

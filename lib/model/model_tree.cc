@@ -8,22 +8,19 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/counted.h"
-#include "base/glob.h"
-#include "base/pair_set.h"
-#include "base/path.h"
-#include "gguf/split_set.h"
-#include "io/directory_names.h"
-#include "io/download_cache.h"
+#include "base/name_index.h"
+#include "base/not_found.h"
+#include "base/text.h"
+#include "formats/gguf/split_set.h"
+#include "formats/pytorch/parse.h"
+#include "formats/safetensors/index.h"
+#include "formats/safetensors/parse.h"
+#include "formats/safetensors/shard_set.h"
 #include "io/hash.h"
-#include "io/leased_open.h"
+#include "io/model_folder.h"
+#include "io/random_access_file.h"
 #include "model/download_record.h"
-#include "model/ollama_manifest.h"
-#include "model/tree_names.h"
-#include "pytorch/parse.h"
-#include "safetensors/folder.h"
-#include "safetensors/parse.h"
-#include "safetensors/shard_set.h"
+#include "model/format.h"
 
 namespace modelutils {
 

@@ -17,8 +17,8 @@ namespace modelutils {
 struct TreeOptions {
   /// `follow` also follows links to directories. Links to files are always followed.
   OutsideLinks links = OutsideLinks::refuse;
-  /// Patterns (base/glob.h) for files and folders to exclude, with everything below. They match the base name or the
-  /// path relative to the root.
+  /// Patterns (base/not_found.h) for files and folders to exclude, with everything below. They match the base name or
+  /// the path relative to the root.
   std::vector<std::string> exclude;
   /// Report every revision in a Hugging Face cache, even if its weights and config.json are those of another revision.
   bool all_revisions = false;
@@ -32,8 +32,8 @@ struct TreeEntry {
   std::string folder;                 ///< folder of the model's files relative to the root: "", "sub/"
   u64 bytes = 0;                      ///< total size of the model's files
   bool is_shard_group = false;        ///< `path` is the first of several shards that are a model without an index
-  bool is_manifest = false;           ///< an Ollama manifest (model/ollama_manifest.h), which names the model's files
-  bool is_cache = false;              ///< not a model but a folder of a download cache (verify/cache/cache_folder.h)
+  bool is_manifest = false;           ///< an Ollama manifest (model/download_record.h), which names the model's files
+  bool is_cache = false;              ///< not a model but a folder of a download cache (verify/cache/download_check.h)
   std::optional<Error> problem = {};  ///< not a model but a folder that cannot be listed ("io-open")
 };
 

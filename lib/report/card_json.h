@@ -5,10 +5,16 @@
 #include <string_view>
 
 #include "json/writer.h"
-#include "listing/listing.h"
+#include "model/listing/listing.h"
 #include "report/layer_grid.h"
 
 namespace modelutils {
+
+// The grid of a network as JSON: the members "stacks" and "others" of "card/1" and "page/1" (docs/json.md).
+
+/// Writes both members. Identical layers share a row. The output is linear in the number of tensors, because rows list
+/// only their existing cells.
+void write_grid_members(json::Writer& json, std::span<const GridTensor> tensors);
 
 struct Card {
   std::string_view path;    ///< as given

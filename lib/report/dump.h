@@ -1,14 +1,14 @@
-// All output of the dumpers, through one call.
+// All output of the dumpers, through one call; and the files of a repository, as text and as JSON.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
 
-#include "memory/fit.h"
+#include "model/format.h"
+#include "model/memory/fit.h"
 #include "report/listing_forms.h"
 #include "report/prompt.h"
-#include "report/token_report.h"
 
 namespace modelutils {
 
@@ -55,5 +55,13 @@ Status dump_prompt(TextOutput& out, const ChatSource& chat, const TokenizerKeys&
 
 /// Prints tokens. Errors: those of write_tokens().
 Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request);
+
+// The files of a repository, as text and as JSON.
+
+/// Lists GGUF models with their sizes, then the other files.
+std::string repository_text(const Repository& repository);
+
+/// Returns one object on one line (docs/json.md, "repository/1").
+std::string repository_json(const Repository& repository);
 
 }  // namespace modelutils

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/counted.h"
 #include "base/escape.h"
-#include "report/fact_line.h"
-#include "report/layer_names.h"
-#include "report/style.h"
+#include "base/text.h"
+#include "report/layer_grid.h"
 #include "report/table.h"
 
 namespace modelutils {

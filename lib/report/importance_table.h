@@ -1,9 +1,9 @@
 // The coverage of an importance matrix, for people and as JSON.
 #pragma once
 
-#include "io/text_output.h"
+#include "io/standard_output.h"
 #include "json/writer.h"
-#include "listing/importance_facts.h"
+#include "model/listing/listing.h"
 #include "report/listing_forms.h"
 
 namespace modelutils {

@@ -1,16 +1,44 @@
-// Shows a network as a grid: layer × role, with a text about the tensor in each cell. Equal layers share a row.
+// Shows a network as a grid: layer × role (names such as "blk.12.attn_q.weight" have a stack, a layer and a role),
+// with a text about the tensor in each cell. Equal layers share a row.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "io/text_output.h"
-#include "listing/listing.h"
-#include "report/style.h"
+#include "base/types.h"
+#include "io/standard_output.h"
+#include "model/listing/listing.h"
+#include "report/table.h"
 
 namespace modelutils {
+
+// Splits names such as "blk.12.attn_q.weight" into stack, layer and role.
+
+/// A tensor name split at its first numeric component. Views into the name.
+struct LayerName {
+  std::string_view prefix;  ///< "blk", "v.blk", "model.layers"
+  u32 layer = 0;
+  std::string_view role;  ///< "attn_q.weight"; never empty
+};
+
+/// Returns nullopt for names without a number between dots.
+std::optional<LayerName> parse_layer_name(std::string_view name);
+
+/// Numbers layers in order of first appearance.
+class LayerIndex {
+ public:
+  /// Returns the number of this layer, which is new if it was not added before.
+  std::size_t find_or_add(std::string_view prefix, u32 layer);
+  std::size_t size() const { return numbers_.size(); }
+
+ private:
+  std::map<std::pair<std::string, u32>, std::size_t, std::less<>> numbers_;
+};
 
 /// One tensor; its name determines its cell.
 struct GridTensor {

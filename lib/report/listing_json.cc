@@ -1,10 +1,9 @@
 #include <charconv>
 
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "report/importance_table.h"
-#include "report/json_value.h"
+#include "report/key_text.h"
 #include "report/listing_forms.h"
-#include "report/member_names.h"
 
 namespace modelutils {
 

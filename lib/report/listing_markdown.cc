@@ -4,15 +4,13 @@
 #include <charconv>
 #include <iterator>
 
-#include "base/checked_math.h"
 #include "base/escape.h"
-#include "base/numbers.h"
-#include "base/path.h"
+#include "base/text.h"
+#include "base/types.h"
 #include "report/key_text.h"
-#include "report/layer_names.h"
+#include "report/layer_grid.h"
 #include "report/listing_forms.h"
-#include "report/markdown_text.h"
-#include "tensor/shape.h"
+#include "tensor/types.h"
 
 namespace modelutils {
 

@@ -2,17 +2,16 @@
 
 #include <algorithm>
 
-#include "base/counted.h"
 #include "base/escape.h"
-#include "base/numbers.h"
-#include "base/path.h"
-#include "base/terminal_text.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "report/fact_line.h"
+#include "io/hash.h"
 #include "report/importance_table.h"
 #include "report/key_text.h"
+#include "report/layer_grid.h"
 #include "report/listing_forms.h"
-#include "report/listing_tables.h"
+#include "report/table.h"
+#include "tensor/types.h"
 
 namespace modelutils {
 
@@ -291,6 +290,112 @@ Status write_listing_text(TextOutput& out, const Listing& listing, const Listing
 
 Status write_listing_summary(TextOutput& out, const Listing& listing, const ListingOptions& options) {
   TextDump(out, listing, options).run_summary();
+  return {};
+}
+
+namespace {
+
+GridTensor grid_tensor(const Listing& listing, const ListedTensor& tensor) {
+  if (tensor.module == ListedTensor::no_module)
+    return {tensor.name(), escape(tensor.type_name), type_paint(tensor.type())};
+  const ListedModule& module = listing.modules[tensor.module];
+  const bool has_one_form = module.mode != "affine";  // the FP modes have fixed bits and group size
+  return {tensor.name(),
+          has_one_form ? std::string(module.mode) : fmt::format("{}-bit/{}", module.bits, module.group_size),
+          bits_paint(static_cast<double>(module.bits))};
+}
+
+// Returns an adapter's target matrices with rank and scale.
+std::vector<GridTensor> grid_of_targets(const AdapterFacts& adapter) {
+  std::vector<GridTensor> tensors;
+  for (const AdapterTarget& target : adapter.targets) {
+    tensors.push_back({target.name, fmt::format("{} ×{:.4g}", target.rank, target.scale), Paint::plain});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+std::vector<GridTensor> grid_tensors(const Listing& listing) {
+  if (listing.facts.adapter && !listing.facts.adapter->targets.empty()) return grid_of_targets(*listing.facts.adapter);
+  std::vector<GridTensor> tensors;
+  tensors.reserve(listing.tensors.size());
+  for (const ListedTensor& tensor : listing.tensors) {
+    if (!tensor.is_part) tensors.push_back(grid_tensor(listing, tensor));
+  }
+  return tensors;
+}
+
+Status write_listing_layers(TextOutput& out, const Listing& listing, const ListingOptions& options) {
+  const Style style(options.color);
+  if (options.several) out << style(Paint::title, escape(listing.path)) << "\n";
+  write_layer_grid(out, grid_tensors(listing), {options.width, style});
+  return {};
+}
+
+namespace {
+
+constexpr std::size_t preview_columns = 60;
+
+// Returns a checksum over the whole array, of which a line shows only a part.
+Result<std::string> digest_of(const ListedArray& array) {
+  constexpr u64 piece = 256 * 1024;
+  Xxh3Stream hash;
+  std::vector<std::byte> bytes;
+  for (u64 done = 0; done < array.array.bytes; done += bytes.size()) {
+    bytes.resize(static_cast<std::size_t>(std::min(piece, array.array.bytes - done)));
+    MU_TRY(array.file->source->read_exact(array.array.offset + done, bytes));
+    hash.update(bytes);
+  }
+  const std::string digest = hash.digest();
+  return hex(std::as_bytes(std::span(digest))).substr(0, 16);
+}
+
+// Writes a template line by line, so that a diff shows the changed lines.
+void write_lines(TextOutput& out, std::string_view text) {
+  while (true) {
+    const std::size_t end = text.find('\n');
+    out << "    " << escape(text.substr(0, end)) << "\n";
+    if (end == std::string_view::npos) return;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Status write_key(TextOutput& out, const ListedKey& key) {
+  out << "key " << escape(key.name) << " " << key_type_text(key);
+  const auto* text = std::get_if<std::string_view>(&key.value);
+  if (text != nullptr && text->find('\n') != std::string_view::npos) {
+    out << "\n";
+    write_lines(out, *text);
+    return {};
+  }
+  if (text != nullptr) {
+    out << " " << escape(*text) << "\n";
+    return {};
+  }
+  MU_ASSIGN(const std::string value, preview(key.value, preview_columns));
+  out << " " << value;
+  if (const auto* array = std::get_if<ListedArray>(&key.value)) {
+    MU_ASSIGN(const std::string digest, digest_of(*array));
+    out << " xxh3 " << digest;
+  }
+  out << "\n";
+  return {};
+}
+
+}  // namespace
+
+Status write_listing_textconv(TextOutput& out, const Listing& listing, const ListingOptions&) {
+  for (const ListedKey& key : listing.keys) MU_TRY(write_key(out, key));
+  for (const ListedModule& module : listing.modules) {
+    if (!module.quantized) continue;
+    out << fmt::format("module {} {} {}-bit, group {}\n", escape(module.path),
+                       module.mode.empty() ? "packed" : module.mode, module.bits, module.group_size);
+  }
+  for (const ListedTensor& tensor : listing.tensors) {
+    out << fmt::format("tensor {} {} {}\n", escape(tensor.name()), escape(tensor.type_name),
+                       shape_text(tensor.shape()));
+  }
   return {};
 }
 

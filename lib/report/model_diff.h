@@ -3,8 +3,8 @@
 #pragma once
 
 #include "compare/compare.h"
-#include "io/text_output.h"
-#include "report/style.h"
+#include "io/standard_output.h"
+#include "report/table.h"
 
 namespace modelutils {
 

@@ -3,10 +3,59 @@
 #include <algorithm>
 
 #include "base/parallel.h"
-#include "base/terminal_text.h"
 #include "base/utf8.h"
 
 namespace modelutils {
+
+namespace {
+
+std::string_view code_of(Paint paint) {
+  switch (paint) {
+    case Paint::plain: return {};
+    case Paint::title: return "1";
+    case Paint::heading: return "1;4";
+    case Paint::label: return "36";
+    case Paint::faint: return "2";
+    case Paint::text: return "32";
+    case Paint::number: return "33";
+    case Paint::bad: return "1;31";
+    case Paint::added: return "32";
+    case Paint::removed: return "31";
+    case Paint::bits_16: return "32";
+    case Paint::bits_8: return "36";
+    case Paint::bits_6: return "94";
+    case Paint::bits_4: return "33";
+    case Paint::bits_2: return "35";
+  }
+  return {};
+}
+
+}  // namespace
+
+Paint bits_paint(double bits) {
+  if (bits >= 15) return Paint::bits_16;
+  if (bits >= 7) return Paint::bits_8;
+  if (bits >= 5) return Paint::bits_6;
+  if (bits >= 3.5) return Paint::bits_4;
+  return Paint::bits_2;
+}
+
+Paint type_paint(std::optional<TensorType> type) {
+  if (!type) return Paint::bad;
+  const TypeInfo& info = type_info(*type);
+  return bits_paint(8.0 * info.block_bytes / info.block_elements);
+}
+
+std::string Style::operator()(Paint paint, std::string_view text) const {
+  const std::string_view code = color_ ? code_of(paint) : std::string_view{};
+  if (code.empty() || text.empty()) return std::string(text);
+  std::string out = "\033[";
+  out += code;
+  out += 'm';
+  out += text;
+  out += "\033[0m";
+  return out;
+}
 
 namespace {
 
@@ -169,6 +218,47 @@ void TableWriter::write(TextOutput& out, std::size_t rows) {
 void write_table(TextOutput& out, const std::vector<Column>& columns, std::size_t rows, const RowSource& row_source,
                  const TableOptions& options) {
   TableWriter(columns, row_source, options).write(out, rows);
+}
+
+namespace {
+
+std::size_t width_without_color(std::string_view text) {
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const std::size_t escape_at = text.find('\033');
+    columns += display_width(text.substr(0, escape_at));
+    if (escape_at == std::string_view::npos) break;
+    text.remove_prefix(std::min(text.size(), text.find('m', escape_at) + 1));
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string fact_lines(std::string_view label, const std::vector<std::string>& facts, std::size_t width,
+                       const Style& style) {
+  std::string line = "  " + style(Paint::label, label);
+  line.append(fact_label_columns - std::min(label.size(), fact_label_columns - 1), ' ');
+  std::size_t column = 2 + fact_label_columns;
+  bool is_first = true;
+  for (const std::string& text : facts) {
+    if (text.empty()) continue;
+    const std::size_t columns = width_without_color(text);
+    if (!is_first) {
+      if (width > 0 && column + 3 + columns > width) {
+        line += '\n';
+        line.append(2 + fact_label_columns, ' ');
+        column = 2 + fact_label_columns;
+      } else {
+        line += style(Paint::faint, " · ");
+        column += 3;
+      }
+    }
+    line += text;
+    column += columns;
+    is_first = false;
+  }
+  return is_first ? std::string() : line + "\n";
 }
 
 }  // namespace modelutils

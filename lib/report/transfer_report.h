@@ -3,9 +3,16 @@
 
 #include <string>
 
-#include "transfer/report.h"
+#include "base/log.h"
+#include "convert/transfer/report.h"
+#include "json/writer.h"
 
 namespace modelutils {
+
+// Writes a conversion's remarks as a member of a JSON object.
+
+/// Writes `"remarks":[{"severity","code","where","message"}]`.
+void write_remarks(json::Writer& out, const FindingLog& remarks);
 
 /// Returns one JSON object and a line feed.
 std::string transfer_json(const TransferReport& report);

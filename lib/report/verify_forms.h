@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "report/verify_report.h"
+#include "report/verify_text.h"
 
 namespace modelutils {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/finding_log.h"
+#include "base/log.h"
 #include "template/template.h"
 #include "tokenizer/tokenizer.h"
 

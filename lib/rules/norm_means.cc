@@ -12,10 +12,10 @@
 #include "arch/family.h"
 #include "arch/names.h"
 #include "arch/sizes.h"
-#include "base/counted.h"
-#include "forms/tensor_values.h"
-#include "gguf/keys.h"
-#include "hf/tensor_names.h"
+#include "base/text.h"
+#include "formats/gguf/document.h"
+#include "formats/hf/names.h"
+#include "model/forms/modules.h"
 
 namespace modelutils {
 

@@ -1,7 +1,7 @@
 // verify --data: detects norm gains that were shifted by one too often or not at all.
 #pragma once
 
-#include "base/finding_log.h"
+#include "base/log.h"
 #include "model/catalog.h"
 #include "model/model.h"
 

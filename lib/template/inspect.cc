@@ -5,12 +5,11 @@
 #include <cmath>
 
 #include "base/escape.h"
-#include "template/calls.h"
+#include "template/interpreter.h"
 #include "template/literals.h"
-#include "template/source.h"
-#include "template/suspicious_names.h"
-#include "template/tree_walk.h"
-#include "template/unrendered.h"
+#include "template/prompt_text.h"
+#include "template/syntax.h"
+#include "template/tokens.h"
 
 namespace modelutils::jinja {
 

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "template/machine.h"
+#include "template/interpreter.h"
 #include "template/syntax.h"
 
 namespace modelutils::jinja {

@@ -1,7 +1,7 @@
 // Python's two kinds of string formatting: "%s" % value and "{}".format(value).
 #pragma once
 
-#include "template/calls.h"
+#include "template/interpreter.h"
 
 namespace modelutils::jinja {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "template/machine.h"
+#include "template/interpreter.h"
 
 namespace modelutils::jinja {
 

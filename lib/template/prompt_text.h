@@ -1,4 +1,5 @@
-// Static analysis of the special tokens that a template writes.
+// Static analysis of the texts of a template: the special tokens that it writes, and text that can never reach a
+// prompt.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +8,29 @@
 #include <string_view>
 #include <vector>
 
+#include "template/syntax.h"
 #include "template/template.h"
 
 namespace modelutils::jinja {
+
+// Finds text in a template that can never reach a prompt.
+
+/// Returns the truth value of an expression if it is constant, else nullopt.
+std::optional<bool> fixed_truth(const Expression& value);
+
+/// True if the body directly contains text as long as a sentence.
+bool has_words(const Body& body);
+
+/// Text as long as a sentence, assigned to a name that is never read.
+struct UnusedText {
+  std::string name;  ///< variable, macro or namespace attribute
+  std::size_t at = 0;
+  bool is_macro = false;
+};
+
+/// Returns the unused texts of a template, in its order. A name read only by other unused names is unused, too. Takes
+/// time proportional to the template's size.
+std::vector<UnusedText> unused_texts(const Body& body);
 
 /// True if the template mentions the variable, or writes or compares the text.
 bool mentions(const Template& parsed, std::string_view variable, std::string_view text);

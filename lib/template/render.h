@@ -1,4 +1,5 @@
-// Renders a template for a conversation.
+// Renders a template for a conversation. The features that it supports are found by rendering sample conversations and
+// comparing the prompts.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 #include <vector>
 
 #include "json/value.h"
-#include "template/machine.h"
+#include "template/interpreter.h"
 #include "template/template.h"
 
 namespace modelutils::jinja {
@@ -31,5 +32,18 @@ Result<std::string> render(const Template& parsed, const RenderRequest& request)
 /// True if every integer of a JSON text fits into 64 bits. Our JSON reader converts larger ones to double, Python does
 /// not.
 bool has_exact_integers(std::string_view json);
+
+// The features that a chat template supports, found by rendering sample conversations and comparing the prompts.
+
+struct Capabilities {
+  bool system = false;      ///< the prompt contains the text of a system message
+  bool tools = false;       ///< the prompt contains a tool's name
+  bool thinking = false;    ///< the prompt contains `reasoning_content`, or `enable_thinking` or `thinking` changes it
+  bool multimodal = false;  ///< adding an image to a message changes the prompt
+};
+
+/// Renders some short conversations, each with limits far below render()'s defaults. Stops after the first one that
+/// exceeds them.
+Capabilities capabilities(const Template& parsed);
 
 }  // namespace modelutils::jinja

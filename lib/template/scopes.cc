@@ -6,8 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "template/natives.h"
-#include "template/symbols.h"
+#include "template/interpreter.h"
 #include "template/syntax.h"
 
 namespace modelutils::jinja {

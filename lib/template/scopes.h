@@ -3,8 +3,8 @@
 // any of it runs.
 #pragma once
 
-#include "template/failure.h"
 #include "template/syntax.h"
+#include "template/value.h"
 
 namespace modelutils::jinja {
 

@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "template/expression_parser.h"
 #include "template/scopes.h"
-#include "template/source.h"
+#include "template/tokens.h"
 
 namespace modelutils::jinja {
 

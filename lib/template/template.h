@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "template/failure.h"
+#include "template/value.h"
 
 namespace modelutils::jinja {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "template/calls.h"
+#include "template/interpreter.h"
 #include "template/python_text.h"
 
 namespace modelutils::jinja {
@@ -35,5 +35,30 @@ Outcome<std::vector<std::string_view>> lines_of(Machine& machine, std::string_vi
 /// replace(): replaces the first `most` occurrences of `before` (−1: all).
 Outcome<Value> replaced(Machine& machine, std::string_view text, std::string_view before, std::string_view after,
                         i64 most);
+
+// The `attribute` argument of filters: a dotted name such as "function.name", or an index.
+
+/// The path from an item to the value that a filter uses: the item itself (empty path), or a nested attribute or item.
+class AttributePath {
+ public:
+  AttributePath() = default;
+  /// Parses `attribute`: missing or none selects the item itself; text is split at dots (numeric parts are indices);
+  /// any other value is a single index. Fails for indices beyond 64 bits.
+  static Outcome<AttributePath> of(Machine& machine, const Value& attribute);
+
+  /// Follows the path from `item`. At each step an undefined result is replaced by `otherwise`, unless that is missing
+  /// or none.
+  Outcome<Value> get(Interpreter& interpreter, Value item, const Value& otherwise = {}) const;
+
+ private:
+  std::vector<Value> steps_;
+};
+
+/// Returns each item's key for sorting, grouping or comparing: the value at `path`, with text in lower case unless
+/// `is_case_sensitive`.
+Outcome<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items,
+                                    const AttributePath& path, bool is_case_sensitive, const Value& otherwise = {});
+/// Returns a text in lower case, and any other value unchanged.
+Outcome<Value> without_case(Machine& machine, const Value& value);
 
 }  // namespace modelutils::jinja

@@ -5,7 +5,6 @@
 
 #include "base/utf8.h"
 #include "template/interpreter.h"
-#include "template/natives.h"
 #include "template/operators.h"
 #include "template/percent_format.h"
 #include "template/printing.h"

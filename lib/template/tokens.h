@@ -1,13 +1,35 @@
-// Splits a template's source into tokens, by the rules of Jinja's lexer with trim_blocks and lstrip_blocks.
+// Normalises a template's source and splits it into tokens, by the rules of Jinja's lexer with trim_blocks and
+// lstrip_blocks. Offsets become lines and columns.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "template/failure.h"
+#include "base/types.h"
+#include "template/value.h"
 
 namespace modelutils::jinja {
+
+// Normalises a template's source and converts offsets to line and column.
+
+/// Replaces CR LF and CR by line feeds, and removes one line feed at the end.
+std::string normalized(std::string_view source);
+
+/// Line and column, both counted from 1. Columns count characters.
+struct Position {
+  std::size_t line = 1;
+  std::size_t column = 1;
+
+  /// "line 3, column 14"
+  std::string text() const;
+};
+
+/// Returns the position of byte `at` in a normalized source.
+Position position(std::string_view source, std::size_t at);
+
+/// Converts byte `at` of normalized(`original`) to an offset in `original`.
+std::size_t original_offset(std::string_view original, std::size_t at);
 
 enum class TokenType : u8 {
   data,  ///< text outside tags, after whitespace control
@@ -29,7 +51,7 @@ struct Token {
   std::size_t at = 0;     ///< byte in the source
 };
 
-/// `source` must be normalized (template/source.h) and UTF-8. The last token has type `end`. Token texts point into the
+/// `source` must be normalized (template/tokens.h) and UTF-8. The last token has type `end`. Token texts point into the
 /// source or to `heap`; failures are allocated on `heap`, too. Linear time.
 Outcome<std::vector<Token>> tokenize(std::string_view source, Heap& heap);
 

@@ -1,18 +1,20 @@
-// Python values during rendering, as far as chat templates need them. A Value is 16 bytes and points into the Heap of
-// its rendering (or, for constants, of the parsed template). The Heap frees everything at once; there is no reference
-// counting, because a namespace may contain itself.
+// Python values during rendering, as far as chat templates need them, and the reason why a template fails. A Value is
+// 16 bytes and points into the Heap of its rendering (or, for constants, of the parsed template). The Heap frees
+// everything at once; there is no reference counting, because a namespace may contain itself.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/types.h"
 
 namespace modelutils::jinja {
@@ -244,5 +246,28 @@ inline std::string_view Value::view() const {
 inline const std::vector<Value>& Value::items() const {
   return as<List>().items;
 }
+
+// The reason why a template could not be parsed or rendered.
+
+enum class FailureKind : u8 {
+  syntax,       ///< Jinja would not compile it
+  runtime,      ///< Jinja, or Python below it, would raise an exception
+  raised,       ///< the template's own raise_exception()
+  unsupported,  ///< Jinja would render it, this engine cannot
+  limit,        ///< more steps, memory, output or depth than Limits allow
+};
+
+/// Allocated on the Heap of the rendering, so that each step of the engine returns only one pointer.
+struct Failure : Object {
+  Failure(FailureKind what, std::string text) : kind(what), message(std::move(text)) {}
+  FailureKind kind;
+  std::string message;
+  std::optional<std::size_t> at = {};  ///< byte in the source (template/tokens.h) where the innermost failing
+                                       ///< expression starts
+};
+
+/// A value, or a pointer to a Failure on the Heap.
+template <typename T>
+using Outcome = tl::expected<T, Failure*>;
 
 }  // namespace modelutils::jinja

@@ -1,4 +1,5 @@
-// Checks tensor data for NaN and Inf: the values of plain types, the scale fields of block types.
+// Checks tensor data for NaN and Inf (the values of plain types, the scale fields of block types) and for tensors that
+// contain only zeros.
 #pragma once
 
 #include <optional>
@@ -30,5 +31,11 @@ BlockCheck check_blocks(TensorType type, Bytes blocks);
 
 /// True if check_blocks() can find errors in this type; otherwise its data need not be read.
 bool has_block_check(TensorType type);
+
+// Detects tensors that contain only zeros.
+
+/// True if all values of these whole blocks are 0 or -0. Stops at the first other value. False for types without a
+/// decoder.
+bool holds_only_zeros(TensorType type, Bytes blocks);
 
 }  // namespace modelutils

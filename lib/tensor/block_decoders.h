@@ -1,8 +1,11 @@
-// The decoder of each type (type_list.h). Formulas and the order of their float operations: docs/formats/blocks.md.
-// Internal: other folders call dequantize().
+// The decoder of each type, the fields of block types whose bits are spread over several places, and the conversion of
+// one-byte codes to floats. Formulas and the order of their float operations: docs/formats/blocks.md. Other folders
+// decode with dequantize().
 #pragma once
 
 #include <array>
+#include <cstring>
+#include <type_traits>
 
 #include "base/byte_reader.h"
 #include "base/instructions.h"
@@ -66,5 +69,100 @@ inline float half_at(const u8* at) {
 #define MU_TYPE_DECODER(name, value, elements, bytes, gguf, safetensors, quantized, decoder) Decoder decoder;
 MU_TENSOR_TYPES(MU_TYPE_DECODER)
 #undef MU_TYPE_DECODER
+
+}  // namespace modelutils::decode
+
+namespace modelutils {
+
+// Fields of block types whose bits are spread over several places (docs/formats/blocks.md). Used by the decoders here
+// and by the MLX packing of the same codes.
+
+/// The k-th scale and minimum, of eight pairs of 6-bit numbers in the 12 scale bytes of Q4_K and Q5_K.
+struct ScaleAndMin {
+  int scale;
+  int min;
+};
+inline ScaleAndMin scale_and_min(const u8* packed, u32 k) {
+  if (k < 4) return {packed[k] & 63, packed[k + 4] & 63};
+  return {(packed[k + 4] & 15) | packed[k - 4] >> 6 << 4, packed[k + 4] >> 4 | packed[k] >> 6 << 4};
+}
+
+/// Returns the k-th of the sixteen 6-bit scales in the 12 scale bytes of Q3_K, -32 … 31.
+inline int q3_k_scale(const u8* packed, u32 k) {
+  const int low = packed[k % 8] >> (4 * (k / 8)) & 15;
+  const int high = packed[8 + k % 4] >> (2 * (k / 4)) & 3;
+  return (low | high << 4) - 32;
+}
+
+/// Returns the scale of group g (0 … 7) of an IQ4_XS block, -32 … 31. `block` is the whole block.
+inline int iq4_xs_scale(const u8* block, u32 g) {
+  const int low = block[4 + g / 2] >> (4 * (g % 2)) & 15;
+  const int high = load<u16>(block + 2) >> (2 * g) & 3;
+  return (low | high << 4) - 32;
+}
+
+/// The four 16-bit words at the end of an IQ1_M block. Each holds 12 bits of scales, then 4 bits of d.
+struct Iq1mScales {
+  u64 words;
+
+  float d() const {
+    return f16_to_f32(
+        static_cast<u16>((words >> 12 & 0xF) | (words >> 24 & 0xF0) | (words >> 36 & 0xF00) | (words >> 48 & 0xF000)));
+  }
+  /// Scale of the given part of 16 elements (0 … 15): an odd number, 1 … 15.
+  int of_part(u32 part) const { return 2 * static_cast<int>(words >> (16 * (part / 4) + 3 * (part % 4)) & 7) + 1; }
+};
+inline Iq1mScales iq1_m_scales(const u8* block) {
+  return {load<u64>(block + 48)};
+}
+
+}  // namespace modelutils
+
+namespace modelutils::decode {
+
+// Converts one-byte codes to floats, eight at a time if the machine has 32-byte vectors. g++ 12's own vectorisation of
+// such a loop takes half as long again, because it widens in two steps.
+
+using EightFloats [[gnu::vector_size(32)]] = float;
+using EightInts [[gnu::vector_size(32)]] = i32;
+
+[[gnu::always_inline]] inline float as_floats(int code) {
+  return static_cast<float>(code);
+}
+[[gnu::always_inline]] inline EightFloats as_floats(EightInts codes) {
+  return __builtin_convertvector(codes, EightFloats);
+}
+
+/// Stores one value or a vector of eight.
+template <typename Values>
+[[gnu::always_inline]] inline void store(const Values& values, float* to) {
+  std::memcpy(to, &values, sizeof values);
+}
+
+/// Calls body(i, code) for each of `count` bytes (u8 or i8; `count` is a multiple of 8), with `code` as an int in a
+/// loop that can be vectorised. If `width` is 32, calls it once per eight bytes, with `code` as a vector of eight.
+template <typename Byte, typename Width, typename Body>
+[[gnu::always_inline]] inline void for_codes([[maybe_unused]] Width width, const u8* bytes, u32 count,
+                                             const Body& body) {
+#if defined(__x86_64__) && !defined(__clang__) && defined(__OPTIMIZE__)
+  if constexpr (width() == 32) {
+#pragma GCC unroll 4
+    for (u32 i = 0; i < count; i += 8) {
+      EightInts codes;
+      const auto& eight = *reinterpret_cast<const u8(*)[8]>(bytes + i);
+      if constexpr (std::is_signed_v<Byte>) {
+        __asm__("vpmovsxbd %1, %0" : "=x"(codes) : "m"(eight));
+      } else {
+        __asm__("vpmovzxbd %1, %0" : "=x"(codes) : "m"(eight));
+      }
+      body(i, codes);
+    }
+    return;
+  }
+#endif
+  // Not unrolled, because g++ 12 would unroll before trying to vectorise the loop, and then fail.
+#pragma GCC unroll 1
+  for (u32 i = 0; i < count; ++i) body(i, int{static_cast<Byte>(bytes[i])});
+}
 
 }  // namespace modelutils::decode

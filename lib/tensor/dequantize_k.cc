@@ -1,8 +1,6 @@
 // K blocks: 256 elements, scales of scales (docs/formats/blocks.md, section 3).
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
-#include "tensor/block_fields.h"
-#include "tensor/code_vectors.h"
 #include "tensor/half.h"
 
 namespace modelutils::decode {

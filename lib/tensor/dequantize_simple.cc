@@ -3,7 +3,6 @@
 
 #include "base/byte_reader.h"
 #include "tensor/block_decoders.h"
-#include "tensor/code_vectors.h"
 #include "tensor/codebooks.h"
 #include "tensor/half.h"
 

@@ -3,9 +3,8 @@
 #include <array>
 #include <limits>
 
-#include "tensor/half_bits.h"
-
 namespace modelutils {
+
 namespace {
 
 constexpr float power_of_two(int exponent) {

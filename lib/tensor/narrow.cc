@@ -8,7 +8,6 @@
 
 #include "base/byte_reader.h"
 #include "tensor/half.h"
-#include "tensor/half_bits.h"
 
 namespace modelutils {
 

@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "base/instructions.h"
 #include "base/types.h"
-#include "base/wide_instructions.h"
 #include "tensor/types.h"
 
 namespace modelutils {

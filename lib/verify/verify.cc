@@ -9,15 +9,14 @@
 #include <new>
 #include <utility>
 
-#include "base/path.h"
-#include "base/work_queue.h"
-#include "io/remote_folder.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "io/remote_address.h"
 #include "io/standard_output.h"
 #include "model/download_record.h"
 #include "model/model_tree.h"
 #include "rules/formats.h"
 #include "verify/manifest/manifest.h"
-#include "verify/manifest/published_list.h"
 #include "verify/verify_model.h"
 
 namespace modelutils {

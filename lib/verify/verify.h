@@ -11,7 +11,7 @@
 #include "base/parallel.h"
 #include "io/hash.h"
 #include "io/model_folder.h"
-#include "io/progress.h"
+#include "io/standard_output.h"
 #include "verify/policy/policy.h"
 #include "verify/signature/check.h"
 #include "verify/verify_report.h"

@@ -7,27 +7,24 @@
 #include <new>
 #include <utility>
 
-#include "base/counted.h"
 #include "base/log.h"
-#include "base/path.h"
-#include "io/directory_names.h"
+#include "base/text.h"
 #include "io/fetch_helper.h"
+#include "io/model_folder.h"
 #include "io/remote_address.h"
-#include "model/checkpoint_shard.h"
 #include "model/download_record.h"
-#include "model/ollama_manifest.h"
-#include "model/tree_names.h"
-#include "rules/directory/head_values.h"
-#include "rules/directory/module_values.h"
+#include "model/format.h"
+#include "model/safetensors_model.h"
+#include "rules/directory/value_checks.h"
 #include "rules/formats.h"
 #include "rules/norm_means.h"
 #include "verify/against/against.h"
-#include "verify/cache/cache_folder.h"
-#include "verify/data_check.h"
-#include "verify/extension_rule.h"
+#include "verify/cache/download_check.h"
 #include "verify/identity/model_identity.h"
-#include "verify/manifest/bump_rules.h"
-#include "verify/manifest/hash_run.h"
+#include "verify/manifest/check.h"
+#include "verify/manifest/manifest.h"
+#include "verify/model_checks.h"
+#include "verify/module_values.h"
 
 namespace modelutils {
 

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
-#include "base/thread_budget.h"
+#include "base/parallel.h"
 #include "model/format.h"
 #include "verify/cache/download_check.h"
 #include "verify/manifest/manifest.h"
-#include "verify/together_checks.h"
+#include "verify/model_checks.h"
 #include "verify/verify.h"
 #include "verify/verify_report.h"
 

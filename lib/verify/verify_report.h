@@ -1,4 +1,4 @@
-// The result of verifying one path. report/verify_report.h prints it.
+// The result of verifying one path. report/verify_text.h prints it.
 #pragma once
 
 #include <memory>

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "gguf/write.h"
+#include "formats/gguf/write.h"
 #include "json/writer.h"
-#include "tensor/shape.h"
+#include "tensor/types.h"
 
 using namespace modelutils;
 

@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
+#include "convert/transfer/carriers.h"
+#include "convert/transfer/integer_carrier.h"
 #include "tensor/block_check.h"
 #include "tensor/dequantize.h"
-#include "transfer/carriers.h"
-#include "transfer/nibbles.h"
 
 namespace modelutils {
 namespace {

@@ -2,15 +2,14 @@
 #include <cstdlib>
 #include <string>
 
-#include "adapter/adapter.h"
-#include "adapter/gguf_adapter.h"
-#include "adapter/pairs.h"
 #include "arch/families.h"
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
+#include "formats/safetensors/parse.h"
 #include "io/random_access_file.h"
 #include "json/reader.h"
+#include "model/adapter/adapter.h"
+#include "model/adapter/pairs.h"
 #include "rules/safetensors/rules.h"
-#include "safetensors/parse.h"
 
 using namespace modelutils;
 
@@ -84,7 +83,7 @@ void read_directory(std::string_view config, std::vector<std::byte> weights) {
     set.files.push_back({.path = name, .base_name = name, .source = source, .document = *document});
     const Findings findings = safetensors_container_findings(set);
     auto read = adapter::read_adapter(folder, set);
-    // The tools refuse a broken container before they read its factors (rules/safetensors/adapter.h).
+    // The tools refuse a broken container before they read its factors (rules/safetensors/rules.h).
     if (read && first_container_error(findings) == nullptr) check_adapter(std::move(*read));
   }
 }

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/checked_math.h"
-#include "bump/bump5_map.h"
+#include "base/types.h"
+#include "formats/bump/bump5_layout.h"
 #include "model/model.h"
 #include "rules/formats.h"
 #include "support/reference_bump5.h"

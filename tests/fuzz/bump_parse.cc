@@ -1,7 +1,7 @@
 // Any bytes -> BUMPWGT3 reader and the search for its readings. Every entry must lie inside the file, without gaps.
 #include <cstdlib>
 
-#include "bump/parse.h"
+#include "formats/bump/document.h"
 #include "io/random_access_file.h"
 
 using namespace modelutils;

@@ -1,9 +1,9 @@
 // Any bytes -> PyTorch checkpoint, its tensors gathered.
 #include <cstdlib>
 
+#include "formats/pytorch/contiguous_source.h"
+#include "formats/pytorch/parse.h"
 #include "io/random_access_file.h"
-#include "pytorch/contiguous_source.h"
-#include "pytorch/parse.h"
 
 using namespace modelutils;
 

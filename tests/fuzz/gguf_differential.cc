@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "io/random_access_file.h"
 
 using namespace modelutils;

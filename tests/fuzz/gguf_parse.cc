@@ -1,8 +1,8 @@
 // Any bytes -> parser, array readers, index, split names. What it reads must be inside the file.
 #include <cstdlib>
 
-#include "gguf/keys.h"
-#include "gguf/parse.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/parse.h"
 #include "io/random_access_file.h"
 
 using namespace modelutils;

@@ -2,14 +2,13 @@
 // be read must lie inside the file.
 #include <cstdlib>
 
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "io/random_access_file.h"
 #include "model/catalog.h"
-#include "report/verify_report.h"
 #include "report/verify_text.h"
 #include "rules/gguf/rules.h"
-#include "verify/data_check.h"
 #include "verify/manifest/manifest.h"
+#include "verify/model_checks.h"
 
 using namespace modelutils;
 

@@ -7,8 +7,8 @@
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
 #include "arch/names.h"
-#include "hf/config.h"
-#include "mlx/modules.h"
+#include "formats/hf/config.h"
+#include "model/mlx/modules.h"
 
 using namespace modelutils;
 

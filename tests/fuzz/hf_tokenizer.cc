@@ -2,7 +2,7 @@
 // README.md.
 #include <algorithm>
 
-#include "hf/model_card.h"
+#include "formats/hf/model_card.h"
 #include "hf_tokenizer_check.h"
 
 using namespace modelutils;

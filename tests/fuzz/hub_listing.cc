@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "hf/hub_listing.h"
+#include "formats/hf/names.h"
 
 using namespace modelutils;
 

@@ -1,8 +1,8 @@
 // Any bytes -> importance matrix of either format, its sums and weights.
 #include <cstdlib>
 
+#include "formats/imatrix/importance.h"
 #include "io/random_access_file.h"
-#include "quantize/importance.h"
 
 using namespace modelutils;
 

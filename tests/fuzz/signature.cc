@@ -2,7 +2,7 @@
 #include <cstdlib>
 
 #include "verify/signature/bundle.h"
-#include "verify/signature/statement.h"
+#include "verify/signature/check.h"
 
 using namespace modelutils;
 

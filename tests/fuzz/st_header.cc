@@ -2,11 +2,11 @@
 // text.
 #include <cstdlib>
 
+#include "formats/safetensors/parse.h"
 #include "io/random_access_file.h"
 #include "json/cursor.h"
 #include "json/reader.h"
 #include "rules/safetensors/rules.h"
-#include "safetensors/parse.h"
 
 using namespace modelutils;
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "formats/safetensors/index.h"
 #include "io/random_access_file.h"
-#include "safetensors/index.h"
 
 using namespace modelutils;
 

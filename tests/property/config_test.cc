@@ -8,9 +8,9 @@
 #include <map>
 #include <set>
 
-#include "hf/config.h"
+#include "convert/to_directory/config_from_keys.h"
+#include "formats/hf/config.h"
 #include "support/temp_dir.h"
-#include "to_directory/config_from_keys.h"
 
 namespace modelutils {
 namespace {

@@ -1,7 +1,7 @@
 // Properties of the GGUF parser and writer, checked on every prefix and many corruptions of small files.
 #include <gtest/gtest.h>
 
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "support/gguf_again.h"
 #include "support/gguf_builder.h"
 

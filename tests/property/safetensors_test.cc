@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "formats/safetensors/parse.h"
 #include "rules/safetensors/rules.h"
-#include "safetensors/parse.h"
 #include "support/safetensors_builder.h"
 
 namespace modelutils {

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "model/catalog.h"
 #include "rules/gguf/rules.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
-#include "verify/data_check.h"
 #include "verify/manifest/manifest.h"
+#include "verify/model_checks.h"
 
 namespace modelutils {
 namespace {

@@ -1,8 +1,8 @@
 // Parses a document and lays it out again, for round-trip tests and the fuzzer.
 #pragma once
 
-#include "gguf/parse.h"
-#include "gguf/write.h"
+#include "formats/gguf/parse.h"
+#include "formats/gguf/write.h"
 
 namespace modelutils::test {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "gguf/document.h"
+#include "formats/gguf/document.h"
 #include "io/random_access_file.h"
 
 namespace modelutils::test {

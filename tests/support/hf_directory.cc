@@ -5,8 +5,8 @@
 #include <fstream>
 #include <random>
 
+#include "formats/safetensors/parse.h"
 #include "json/writer.h"
-#include "safetensors/write.h"
 #include "tensor/half.h"
 
 namespace modelutils::test {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "base/joined.h"
+#include "base/text.h"
 
 namespace modelutils::test {
 

@@ -5,9 +5,9 @@
 #include <bit>
 
 #include "base/escape.h"
-#include "base/joined.h"
+#include "base/text.h"
 #include "base/utf8.h"
-#include "tokenizer/byte_tokens.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::test {
 

@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "gguf/split_set.h"
+#include "formats/gguf/split_set.h"
 #include "tokenizer/encode/encoder.h"
 
 namespace {

@@ -9,15 +9,15 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/closest_name.h"
-#include "base/joined.h"
+#include "base/not_found.h"
+#include "base/text.h"
 #include "cli/help_text.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
-#include "hf/hub_listing.h"
+#include "formats/hf/names.h"
 #include "io/remote_address.h"
 #include "io/remote_settings.h"
-#include "io/text_output.h"
+#include "io/standard_output.h"
 
 namespace modelutils::cli {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "base/checked_math.h"
+#include "base/types.h"
 #include "cli/option_values.h"
 
 namespace modelutils::cli {

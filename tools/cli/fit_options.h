@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "memory/fit.h"
+#include "model/memory/fit.h"
 
 namespace modelutils::cli {
 

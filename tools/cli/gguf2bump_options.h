@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "to_bump/gguf_to_bump.h"
+#include "convert/to_bump/gguf_to_bump.h"
 
 namespace modelutils::cli {
 

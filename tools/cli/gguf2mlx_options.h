@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "to_directory/gguf_to_mlx.h"
+#include "convert/to_directory/gguf_to_mlx.h"
 
 namespace modelutils::cli {
 

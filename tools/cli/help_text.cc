@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/joined.h"
-#include "base/terminal_text.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace modelutils::cli {

@@ -13,7 +13,7 @@
 #include "base/escape.h"
 #include "base/log.h"
 #include "cli/command.h"
-#include "io/output_remarks.h"
+#include "io/atomic_directory.h"
 #include "io/remote_settings.h"
 #include "io/standard_output.h"
 #include "json/writer.h"

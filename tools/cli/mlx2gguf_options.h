@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/quantize_options.h"
-#include "to_gguf/mlx_to_gguf.h"
+#include "convert/to_gguf/mlx_to_gguf.h"
 
 namespace modelutils::cli {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/checked_math.h"
-#include "base/joined.h"
+#include "base/text.h"
+#include "base/types.h"
 
 namespace modelutils::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "to_safetensors/checkpoint_to_safetensors.h"
+#include "convert/to_safetensors/checkpoint_to_safetensors.h"
 
 namespace modelutils::cli {
 

@@ -1,6 +1,6 @@
 #include "cli/quantize_options.h"
 
-#include "requantize/recipe.h"
+#include "convert/requantize/quantize_model.h"
 
 namespace modelutils::cli {
 

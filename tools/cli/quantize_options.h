@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "requantize/quantize_model.h"
+#include "convert/requantize/quantize_model.h"
 
 namespace modelutils::cli {
 

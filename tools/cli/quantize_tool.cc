@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "io/atomic_output.h"
-#include "io/text_output.h"
-#include "report/quantize_report.h"
+#include "io/standard_output.h"
+#include "report/tool_reports.h"
 
 namespace modelutils::cli {
 

@@ -10,9 +10,7 @@
 #include "base/system.h"
 #include "cli/command.h"
 #include "cli/pager.h"
-#include "io/end_process.h"
 #include "io/interrupt.h"
-#include "io/read_files.h"
 #include "io/standard_output.h"
 
 namespace modelutils::cli {

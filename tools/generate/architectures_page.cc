@@ -6,7 +6,6 @@
 
 #include "arch/families.h"
 #include "arch/names.h"
-#include "arch/not_converted.h"
 
 namespace modelutils::generate {
 

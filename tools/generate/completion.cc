@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/joined.h"
+#include "base/text.h"
 #include "cli/help_text.h"
 
 namespace modelutils::generate {

@@ -7,9 +7,9 @@
 #include "arch/key_facts.h"
 #include "arch/names.h"
 #include "arch/projectors.h"
-#include "gguf/file_type.h"
+#include "formats/gguf/document.h"
 #include "tensor/types.h"
-#include "tokenizer/known_pre.h"
+#include "tokenizer/pre_table.h"
 
 namespace modelutils::generate {
 

@@ -3,7 +3,7 @@
 // embedding.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/sliding_windows.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::cohere {
 

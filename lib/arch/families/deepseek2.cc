@@ -6,7 +6,7 @@
 #include "arch/families/list.h"
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
-#include "arch/mla.h"
+#include "arch/layer_kinds.h"
 #include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::deepseek2 {

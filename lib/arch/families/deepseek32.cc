@@ -6,7 +6,6 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
-#include "arch/mla.h"
 #include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::deepseek32 {

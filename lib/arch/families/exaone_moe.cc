@@ -4,8 +4,8 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/layer_kinds.h"
 #include "arch/prediction_rows.h"
-#include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::exaone_moe {
 

@@ -3,7 +3,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
-#include "arch/ssm_rows.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::falcon_h1 {
 

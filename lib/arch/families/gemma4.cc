@@ -7,8 +7,8 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/layer_kinds.h"
 #include "arch/rope.h"
-#include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::gemma4 {
 

@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch::families::gpt2 {
 

@@ -1,7 +1,7 @@
 // GPT-NeoX and Pythia: LayerNorm and biases everywhere, Q, K and V in one matrix head by head, partial rotation.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch::families::gpt_neox {
 

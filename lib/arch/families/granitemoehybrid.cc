@@ -4,7 +4,6 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
-#include "arch/ssm_rows.h"
 
 namespace modelutils::arch::families::granitemoehybrid {
 

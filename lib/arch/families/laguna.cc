@@ -6,7 +6,6 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
-#include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::laguna {
 

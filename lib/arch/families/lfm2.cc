@@ -4,7 +4,7 @@
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch::families::lfm2 {
 

@@ -4,7 +4,7 @@
 #include "arch/config_writer.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
-#include "arch/ssm_rows.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::mamba {
 

@@ -2,7 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
-#include "arch/mla.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::minicpm3 {
 

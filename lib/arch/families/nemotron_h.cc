@@ -8,8 +8,7 @@
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
 #include "arch/prediction_rows.h"
-#include "arch/ssm_rows.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch::families::nemotron_h {
 

@@ -2,7 +2,7 @@
 // four layers slide; rope scaling does not apply to them.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/sliding_windows.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::olmo2 {
 

@@ -2,7 +2,7 @@
 // including the head.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch::families::phi {
 

@@ -1,7 +1,7 @@
 // Phi-3: Q, K and V in one matrix, gate and up in another; tensors of factors for long contexts.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/sliding_windows.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::phi3 {
 

@@ -5,8 +5,8 @@
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/ssm_rows.h"
-#include "hf/config.h"
+#include "arch/layer_kinds.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch::families::plamo2 {
 

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "arch/cache_facts.h"
+#include "arch/family_facts.h"
 
 namespace modelutils::arch {
 

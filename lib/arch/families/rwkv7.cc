@@ -1,7 +1,7 @@
 // RWKV-7 in flash-linear-attention's form: time mixing with low-rank decays, learning rates and gates.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/ssm_rows.h"
+#include "arch/layer_kinds.h"
 
 namespace modelutils::arch::families::rwkv7 {
 

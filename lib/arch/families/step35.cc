@@ -10,7 +10,6 @@
 #include "arch/layer_kinds.h"
 #include "arch/prediction_rows.h"
 #include "arch/rope.h"
-#include "arch/sliding_windows.h"
 
 namespace modelutils::arch::families::step35 {
 

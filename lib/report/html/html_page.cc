@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "base/counted.h"
 #include "base/escape.h"
+#include "base/text.h"
 #include "io/hash.h"
 
 namespace modelutils {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "io/text_output.h"
+#include "io/standard_output.h"
 
 namespace modelutils {
 

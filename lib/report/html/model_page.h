@@ -1,14 +1,16 @@
-// The HTML page of one model: its card, its listing and, if requested, statistics, the memory plan and the vocabulary.
+// The HTML pages of one model (its card, its listing and, if requested, statistics, the memory plan and the
+// vocabulary) and of a comparison (changes, type conversions, and the distribution of the error).
 #pragma once
 
 #include <functional>
 #include <string>
 #include <string_view>
 
-#include "listing/chat_source.h"
+#include "compare/compare.h"
+#include "model/listing/chat_source.h"
 #include "report/dump.h"
 #include "report/html/html_page.h"
-#include "tokenizer/encode/keys.h"
+#include "tokenizer/encode/vocabulary.h"
 
 namespace modelutils {
 
@@ -31,5 +33,10 @@ std::vector<u64> page_contexts(std::optional<u64> trained_context);
 /// vocabulary is included without being requested. Errors: those of reading, and those of the requested statistics,
 /// memory plan and tokens.
 Status write_model_page(HtmlPage& page, const ModelPageSource& source, const DumpRequest& request);
+
+// The HTML page of a model comparison: changes, type conversions, and the distribution of the error.
+
+/// Fills and finishes `page`. `program`: the name of the generating program. Errors: those of reading keys.
+Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view program);
 
 }  // namespace modelutils

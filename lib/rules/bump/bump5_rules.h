@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/byte_source.h"
+#include "base/byte_reader.h"
 #include "base/error.h"
-#include "base/finding_log.h"
-#include "bump/bump5_parse.h"
+#include "base/log.h"
+#include "formats/bump/bump5_layout.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
 #include "model/model.h"

@@ -6,12 +6,12 @@
 #include <array>
 #include <vector>
 
-#include "base/counted.h"
 #include "base/escape.h"
-#include "bump/parse.h"
+#include "base/text.h"
+#include "formats/bump/document.h"
 #include "io/hash.h"
-#include "model/bump_config.h"
 #include "model/catalog.h"
+#include "model/model.h"
 
 namespace modelutils {
 

@@ -1,8 +1,8 @@
 // verify's rules for BUMPWGT files. Source of the rules: docs/formats/bump.md and docs/formats/bump5.md.
 #pragma once
 
-#include "base/finding_log.h"
-#include "bump/document.h"
+#include "base/log.h"
+#include "formats/bump/document.h"
 #include "rules/formats.h"
 
 namespace modelutils {

@@ -9,10 +9,10 @@
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/names.h"
-#include "base/joined.h"
-#include "hf/tensor_names.h"
-#include "rules/directory/mlx_rule_parts.h"
-#include "rules/wording.h"
+#include "base/text.h"
+#include "formats/hf/names.h"
+#include "rules/directory/mlx_rules.h"
+#include "rules/formats.h"
 
 namespace modelutils::mlx_rules {
 

@@ -12,18 +12,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "arch/expected_tensors.h"
+#include "arch/facts.h"
 #include "arch/families.h"
-#include "arch/gguf_sizes.h"
 #include "arch/loader_forms.h"
 #include "arch/names.h"
-#include "arch/prediction_block.h"
 #include "arch/prediction_rows.h"
-#include "base/counted.h"
-#include "base/joined.h"
-#include "gguf/keys.h"
-#include "memory/hyper_parameters.h"
-#include "tensor/shape.h"
+#include "base/text.h"
+#include "formats/gguf/document.h"
+#include "model/memory/hyper_parameters.h"
+#include "tensor/types.h"
 
 namespace modelutils {
 

@@ -3,8 +3,8 @@
 // of models violate these rules without being broken.
 #pragma once
 
-#include "base/finding_log.h"
-#include "gguf/split_set.h"
+#include "base/log.h"
+#include "formats/gguf/split_set.h"
 
 namespace modelutils {
 

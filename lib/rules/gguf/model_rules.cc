@@ -5,15 +5,21 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "arch/facts.h"
 #include "arch/families.h"
-#include "base/checked_math.h"
-#include "base/joined.h"
+#include "arch/families/runtime_only.h"
+#include "arch/names.h"
 #include "base/log.h"
-#include "rules/gguf/prediction_rules.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "formats/gguf/document.h"
+#include "rules/formats.h"
+#include "rules/gguf/component_rules.h"
+#include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rule_parts.h"
-#include "rules/wording.h"
+#include "tensor/types.h"
 
 namespace modelutils::gguf_rules {
 
@@ -198,6 +204,164 @@ void check_hyper_parameters(const gguf::Index& index, const gguf::SetFile& first
   const Result<arch::Facts> stated = arch::read_facts(index, first);
   if (!stated) return log.add(without_path(stated.error(), Scope::model));
   ModelRules(index, *stated, facts, log).check();
+}
+
+// Checks general.file_type against the types of the weights.
+
+namespace {
+
+constexpr u64 guessed = 1024;     // set by llama.cpp if it only guessed the type
+constexpr u64 super_block = 256;  // the mixes store rows that are not whole super-blocks in another type
+
+// Returns the type of most weights in a mix: "Q4_K" for "Q4_K_M".
+std::string_view main_type(std::string_view mix) {
+  if (mix == "IQ2_M") return "IQ2_S";
+  if (mix == "IQ3_M" || mix == "IQ3_XS") return "IQ3_S";
+  if (mix.size() > 2 && mix.substr(0, mix.size() - 2).ends_with("_K")) mix.remove_suffix(2);
+  return mix;
+}
+
+bool takes_other_types(u64 row, std::string_view type) {
+  return type.find("_K") != type.npos || type.starts_with("IQ") || type.starts_with("TQ") ? row % super_block != 0
+                                                                                          : false;
+}
+
+}  // namespace
+
+void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log) {
+  constexpr double most = 0.5;
+  constexpr double hardly_any = 0.05;
+  const auto code = index.unsigned_value("general.file_type");
+  if (!code || (*code & guessed) != 0 || index.string_value("general.type").value_or("model") != "model") return;
+  const std::string_view mix = gguf::file_type_name(*code);
+  if (mix.empty()) return;
+  const std::string_view wanted = main_type(mix);
+  std::map<std::string_view, double> elements;
+  double all = 0;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      const std::optional<TensorType> type = tensor.type();
+      // In many mixes the embedding and the output have other types.
+      const bool is_matrix = tensor.ne.size() >= 2 && tensor.name.starts_with("blk.");
+      if (!type || !is_matrix || takes_other_types(tensor.ne[0], wanted)) continue;
+      double count = 1;
+      for (const u64 size : tensor.ne) count *= static_cast<double>(size);
+      elements[type_name(*type)] += count;
+      all += count;
+    }
+  }
+  if (all == 0) return;
+  const auto largest = std::ranges::max_element(elements, {}, [](const auto& each) { return each.second; });
+  if (largest->first == "MXFP4" || largest->second < most * all || elements[wanted] > hardly_any * all) return;
+  log.note(Scope::model, "gguf-file-type",
+           fmt::format("says {}, but {:.0f} % of the layers' weights are {}", mix, 100 * largest->second / all,
+                       largest->first),
+           at_key("general.file_type"), index.key("general.file_type")->offset);
+}
+
+}  // namespace modelutils::gguf_rules
+
+namespace modelutils {
+
+// Checks the tensors of architectures that no directory converts to against those llama.cpp's loader asks for.
+
+namespace {
+
+// Returns the weight that a factor belongs to (any weight may have one for its values or its input), or the name
+// itself.
+std::string weight_of(std::string_view name) {
+  for (const std::string_view suffix : {".input_scale", ".scale"}) {
+    if (name.ends_with(suffix)) return std::string(name.substr(0, name.size() - suffix.size())) + ".weight";
+  }
+  return std::string(name);
+}
+
+}  // namespace
+
+FindingLog runtime_findings(const gguf::SplitSet& set) {
+  FindingLog log;
+  const gguf::Index keys(set.files.front().document);
+  const std::string_view known = arch::runtime_tensors(keys.architecture());
+  if (known.empty() || keys.string_value("general.type").value_or("model") != "model") return log;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      if (arch::has_runtime_tensor(known, weight_of(tensor.name))) continue;
+      log.warning(Scope::model, "loader-tensor-extra",
+                  "is not one that llama.cpp asks for in this architecture, so it refuses the whole file",
+                  at_tensor(tensor.name));
+    }
+  }
+  return log;
+}
+
+}  // namespace modelutils
+
+namespace modelutils::gguf_rules {
+
+// Checks files that accompany a model (importance matrices, LoRA adapters), whose tensors come in pairs.
+
+namespace {
+
+struct Pair {
+  std::string_view type_key, type;                ///< key and value that identify such a file
+  std::string_view first, second;                 ///< name endings of the two tensors
+  std::size_t first_dimension, second_dimension;  ///< dimensions that must be equal
+  std::string_view code, what;
+};
+constexpr Pair pairs[] = {
+    {"general.type", "imatrix", ".in_sum2", ".counts", 1, 1, "gguf-imatrix", "the number of matrices"},
+    {"adapter.type", "lora", ".lora_a", ".lora_b", 1, 0, "gguf-lora", "the rank"},
+};
+
+// llama-quantize rejects an importance matrix without these keys.
+void check_imatrix_keys(const gguf::Index& index, FindingLog& log) {
+  if (index.string_value("general.type") != "imatrix") return;
+  const gguf::ArrayRef* datasets = index.array_value("imatrix.datasets");
+  const std::pair<std::string_view, bool> keys[] = {
+      {"imatrix.datasets", datasets != nullptr && datasets->element_type == gguf::ValueType::string},
+      {"imatrix.chunk_count", index.unsigned_value("imatrix.chunk_count").has_value()},
+      {"imatrix.chunk_size", index.unsigned_value("imatrix.chunk_size").has_value()},
+  };
+  for (const auto& [key, is_there] : keys) {
+    if (is_there) continue;
+    log.error(Scope::model, "imatrix-keys", "the key is missing or of another type: this is not an importance matrix",
+              at_key(key));
+  }
+}
+
+u64 size_of(const gguf::TensorInfo& tensor, std::size_t dimension) {
+  return dimension < tensor.ne.size() ? tensor.ne[dimension] : 1;
+}
+
+}  // namespace
+
+void check_companion(const gguf::Document& document, const gguf::Index& index, FindingLog& log) {
+  check_imatrix_keys(index, log);
+  for (const Pair& pair : pairs) {
+    if (index.string_value(pair.type_key) != pair.type) continue;
+    for (const gguf::TensorInfo& tensor : document.tensors) {
+      const std::string_view name = tensor.name;
+      const bool is_first = name.ends_with(pair.first);
+      if (!is_first && !name.ends_with(pair.second)) continue;
+      const std::string_view own = is_first ? pair.first : pair.second;
+      const std::string_view other = is_first ? pair.second : pair.first;
+      const std::string wanted = std::string(name.substr(0, name.size() - own.size())) + std::string(other);
+      const gguf::TensorInfo* found = index.tensor(wanted);
+      if (found == nullptr) {
+        log.error(Scope::model, pair.code, fmt::format("has no counterpart '{}'", wanted), at_tensor(name),
+                  tensor.info_offset);
+        continue;
+      }
+      // For an embedding both halves have the rank first.
+      const std::size_t dimension = name == "token_embd.weight.lora_a" ? 0 : pair.first_dimension;
+      if (is_first && size_of(tensor, dimension) != size_of(*found, pair.second_dimension)) {
+        log.error(Scope::model, pair.code,
+                  fmt::format("{} is {}, but {} in '{}'", pair.what, size_of(tensor, dimension),
+                              size_of(*found, pair.second_dimension), wanted),
+                  at_tensor(name), tensor.info_offset);
+      }
+    }
+  }
 }
 
 }  // namespace modelutils::gguf_rules

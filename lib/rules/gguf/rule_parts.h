@@ -1,12 +1,11 @@
 // The parts of rules.h, one per source file.
 #pragma once
 
-#include "base/finding_log.h"
-#include "gguf/document.h"
-#include "gguf/keys.h"
-#include "gguf/split_set.h"
-#include "rules/gguf/role_texts.h"
+#include "base/log.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/split_set.h"
 #include "rules/gguf/rules.h"
+#include "rules/gguf/vocabulary.h"
 
 namespace modelutils::gguf_rules {
 

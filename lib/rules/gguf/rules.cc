@@ -2,15 +2,14 @@
 
 #include <algorithm>
 
-#include "arch/prediction_block.h"
-#include "base/path.h"
+#include "arch/prediction_rows.h"
+#include "base/text.h"
+#include "rules/gguf/component_rules.h"
 #include "rules/gguf/loader_rules.h"
-#include "rules/gguf/prediction_rules.h"
-#include "rules/gguf/projector_rules.h"
 #include "rules/gguf/rule_parts.h"
-#include "template/source.h"
-#include "tensor/shape.h"
-#include "tokenizer/read/chat_template.h"
+#include "template/tokens.h"
+#include "tensor/types.h"
+#include "tokenizer/read/files.h"
 
 namespace modelutils {
 

@@ -1,9 +1,9 @@
 // The rules for GGUF files. Each row of the table in docs/formats/gguf.md ("What a reader must check") is implemented
-// here or, if parsing itself depends on it, in the parser (gguf/parse.h), whose findings are passed on.
+// here or, if parsing itself depends on it, in the parser (formats/gguf/parse.h), whose findings are passed on.
 #pragma once
 
-#include "base/finding_log.h"
-#include "gguf/split_set.h"
+#include "base/log.h"
+#include "formats/gguf/split_set.h"
 #include "rules/formats.h"
 
 namespace modelutils {

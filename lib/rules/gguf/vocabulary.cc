@@ -1,12 +1,83 @@
 #include "rules/gguf/vocabulary.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "base/byte_reader.h"
 #include "base/parallel.h"
+#include "base/system.h"
 #include "base/utf8.h"
-#include "rules/gguf/token_table.h"
+#include "tokenizer/tokenizer.h"
+
+namespace modelutils {
+
+TextHash::TextHash() {
+  if (!system::random_bytes(&seed_, sizeof seed_)) {
+    seed_ = reinterpret_cast<u64>(this);  // a fallback: address space randomisation makes this hard to guess
+  }
+}
+
+u64 TextHash::operator()(std::string_view text) const {
+  return XXH3_64bits_withSeed(text.data(), text.size(), seed_);
+}
+
+TokenTable::TokenTable(u64 tokens)
+    : mask_(std::bit_ceil(std::max<u64>(16, tokens * 2)) - 1), slots_(mask_ + 1), hashes_(tokens) {}
+
+}  // namespace modelutils
+
+namespace modelutils::gguf_rules {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> role_names = {"bos", "eos", "eot", "eom"};
+
+}  // namespace
+
+RoleTextsOnTheWay::RoleTextsOnTheWay(const gguf::Index& index, u64 tokens) {
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    ids_[i] = index.unsigned_value(tokenizer::find_token_role(role_names[i])->key);
+  }
+  if (std::ranges::any_of(ids_, [&](const auto& id) { return id && *id >= tokens; })) ids_ = {};
+  find_next({});
+}
+
+void RoleTextsOnTheWay::find_next(std::optional<u64> after) {
+  next_.reset();
+  for (const std::optional<u64>& id : ids_) {
+    if (id && (!after || *id > *after) && (!next_ || *id < *next_)) next_ = id;
+  }
+}
+
+void RoleTextsOnTheWay::take(std::string_view text) {
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    if (ids_[i] == next_) texts_[i] = text;
+  }
+  find_next(next_);
+}
+
+RoleTexts read_role_texts(const ByteSource& source, const gguf::Document& document, const gguf::Index& index) {
+  const gguf::ArrayRef* tokens = index.array_value("tokenizer.ggml.tokens");
+  if (tokens == nullptr || tokens->element_type != gguf::ValueType::string) return {};
+  RoleTextsOnTheWay roles(index, tokens->count);
+  ByteReader reader(source, tokens->offset);
+  reader.set_big_endian(document.big_endian);
+  u64 at = 0;
+  while (const std::optional<u64> next = roles.next()) {
+    reader.skip_strings(*next - at);
+    const u64 size = reader.read<u64>();
+    roles.take(reader.read_view(size));
+    if (!reader.ok()) return {};
+    at = *next + 1;
+  }
+  return roles.texts();
+}
+
+}  // namespace modelutils::gguf_rules
 
 namespace modelutils {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "base/place.h"
+#include "base/error.h"
 
 namespace modelutils {
 

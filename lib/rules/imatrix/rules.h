@@ -1,5 +1,5 @@
 // The rules for importance matrices in the format before GGUF, beyond the structure that reading one checks
-// (quantize/importance.h).
+// (formats/imatrix/importance.h).
 #pragma once
 
 #include "rules/formats.h"

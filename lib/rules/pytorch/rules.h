@@ -1,5 +1,5 @@
-// The rules for PyTorch checkpoints. Problems show while parsing (pytorch/parse.h); those findings are passed on.
-// Source: docs/formats/pytorch.md.
+// The rules for PyTorch checkpoints. Problems show while parsing (formats/pytorch/parse.h); those findings are passed
+// on. Source: docs/formats/pytorch.md.
 #pragma once
 
 #include "rules/formats.h"

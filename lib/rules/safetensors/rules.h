@@ -1,11 +1,28 @@
 // The rules for safetensors files and shard sets. Each row of the table in docs/formats/safetensors.md is implemented
-// here or, if parsing itself depends on it, in the parser (safetensors/parse.h, shard_set.h), whose findings are passed
-// on.
+// here or, if parsing itself depends on it, in the parser (formats/safetensors/parse.h, shard_set.h), whose findings
+// are passed on.
 #pragma once
 
-#include "base/finding_log.h"
+#include <string>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "formats/safetensors/parse.h"
+#include "formats/safetensors/shard_set.h"
+#include "model/adapter/adapter.h"
 #include "rules/formats.h"
-#include "safetensors/shard_set.h"
+
+namespace modelutils::safetensors_rules {
+
+// The parts of the safetensors rules. Use rules.h instead.
+
+/// Checks each tensor by itself: name, dtype, shape, offsets, size.
+void check_tensors(const safetensors::Document& document, FindingLog& log);
+
+/// Checks all tensors together: overlaps, holes, bytes after the last one, truncation, alignment of the data.
+void check_layout(const safetensors::Document& document, FindingLog& log);
+
+}  // namespace modelutils::safetensors_rules
 
 namespace modelutils {
 
@@ -25,5 +42,11 @@ Findings safetensors_container_findings(const safetensors::ShardSet& set);
 /// The check function for safetensors in the table of formats (formats.cc). Directories with a config.json use the MLX
 /// rules.
 Result<CheckedModel> check_safetensors(const Model& model, unsigned threads = 1);
+
+// Opens adapters for converters, applying verify's rules.
+
+/// Opens and reads an adapter's directory. Errors: those of adapter::open_weights() and adapter::read_adapter(), and
+/// every error among the container's findings (rules.h).
+Result<adapter::Adapter> open_adapter(const std::string& directory);
 
 }  // namespace modelutils

@@ -2,15 +2,231 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
-#include "base/place.h"
-#include "tokenizer/byte_tokens.h"
+#include "base/error.h"
+#include "tokenizer/encode/characters.h"
 #include "tokenizer/encode/fragment_encoder.h"
-#include "tokenizer/encode/special_tokens.h"
-#include "tokenizer/encode/token_pieces.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
+
+namespace {
+
+constexpr u8 special_traits = trait_control | trait_user_defined | trait_unknown;
+
+// True for white space in the C locale, which lstrip and rstrip remove.
+bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+struct Occurrence {
+  u32 rank;
+  std::size_t at;
+};
+
+enum ByteState : u8 { still_text, stripped, inside_token, begins_token };
+
+}  // namespace
+
+SpecialTokens::SpecialTokens(const EncodeVocabulary& vocabulary)
+    : vocabulary_(vocabulary), rank_(vocabulary.texts.size()) {
+  for (u32 id = 0; id < vocabulary.texts.size(); ++id) {
+    if (vocabulary.has(id, special_traits)) order_.push_back(id);
+  }
+  // Not a stable sort, so that texts of equal length are in the same order as in llama.cpp, which uses std::sort.
+  std::sort(order_.begin(), order_.end(), [&](u32 a, u32 b) {  // NOLINT(modernize-use-ranges)
+    return vocabulary.texts[a].size() > vocabulary.texts[b].size();
+  });
+  for (u32 rank = 0; rank < order_.size(); ++rank) rank_[order_[rank]] = rank;
+  table_ = PrefixTable(vocabulary.texts, order_);
+}
+
+std::vector<TextFragment> SpecialTokens::partition(std::string_view text, bool parse_special) const {
+  std::vector<TextFragment> fragments;
+  if (text.empty()) return fragments;
+  std::vector<Occurrence> occurrences;
+  for (std::size_t at = 0; at < text.size() && !table_.empty(); ++at) {
+    PrefixTable::Walk walk(table_);
+    for (std::size_t end = at; end < text.size() && walk.step(text[end]); ++end) {
+      const u32* id = walk.found();
+      if (id == nullptr) continue;
+      if (!parse_special && vocabulary_.has(*id, trait_control | trait_unknown)) continue;
+      occurrences.push_back({rank_[*id], at});
+    }
+  }
+  if (occurrences.empty()) {
+    fragments.push_back({std::nullopt, text});
+    return fragments;
+  }
+  std::sort(occurrences.begin(), occurrences.end(),
+            [](const Occurrence& a, const Occurrence& b) { return a.rank != b.rank ? a.rank < b.rank : a.at < b.at; });
+
+  std::vector<u8> states(text.size(), still_text);
+  std::vector<u32> tokens(text.size());
+  for (const Occurrence& one : occurrences) {
+    const u32 id = order_[one.rank];
+    const std::size_t end = one.at + vocabulary_.texts[id].size();
+    const auto first = states.begin() + static_cast<i64>(one.at), last = states.begin() + static_cast<i64>(end);
+    if (std::any_of(first, last, [](u8 state) { return state != still_text; })) continue;
+    std::fill(first, last, inside_token);
+    states[one.at] = begins_token;
+    tokens[one.at] = id;
+    const auto strips = [&](std::size_t at) { return states[at] == still_text && is_blank(text[at]); };
+    if (vocabulary_.has(id, trait_strips_left)) {
+      for (std::size_t at = one.at; at > 0 && strips(at - 1); --at) states[at - 1] = stripped;
+    }
+    if (vocabulary_.has(id, trait_strips_right)) {
+      for (std::size_t at = end; at < text.size() && strips(at); ++at) states[at] = stripped;
+    }
+  }
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (states[at] == still_text) {
+      while (end < text.size() && states[end] == still_text) ++end;
+      fragments.push_back({std::nullopt, text.substr(at, end - at)});
+    } else if (states[at] == begins_token) {
+      fragments.push_back({tokens[at], {}});
+    }
+    at = end;
+  }
+  return fragments;
+}
+
+namespace {
+
+std::string with_spaces(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const bool is_space = text.substr(at).starts_with(space_mark);
+    out += is_space ? ' ' : text[at];
+    at += is_space ? space_mark.size() : 1;
+  }
+  return out;
+}
+
+// Returns the byte of each character below U+0144 in byte_symbol()'s alphabet; -1 if there is none.
+std::array<int, 0x144> bytes_of_symbols() {
+  std::array<int, 0x144> bytes{};
+  bytes.fill(-1);
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::vector<char32_t> symbol = code_points(byte_symbol(static_cast<u8>(byte)));
+    bytes[symbol.front()] = byte;
+  }
+  return bytes;
+}
+
+// Decodes byte_symbol()'s alphabet; spells out other characters like llama.cpp.
+std::string decoded(std::string_view text) {
+  static const std::array<int, 0x144> bytes = bytes_of_symbols();
+  std::string out;
+  for (const char32_t point : code_points(text)) {
+    if (point < bytes.size() && bytes[point] >= 0) {
+      out += static_cast<char>(bytes[point]);
+      continue;
+    }
+    std::string utf8;
+    append_point(utf8, point);
+    out += "[UNK_BYTE_0x";
+    for (const char c : utf8) out += fmt::format("{:02x}", static_cast<u8>(c));
+    out += text;
+    out += "]";
+  }
+  return out;
+}
+
+bool is_any_of(char c, std::string_view of) {
+  return of.find(c) != std::string_view::npos;
+}
+
+// The three passes of llama.cpp that remove spaces; each works on the result of the previous one.
+std::string without_spaces_before_marks(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && text[i - 1] == ' ' && is_any_of(text[i], "?!.,")) out.pop_back();
+    out += text[i];
+  }
+  return out;
+}
+
+std::string without_spaces_around_apostrophes(std::string text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (i > 0 && c == '\'' && i + 1 < text.size() && text[i - 1] == ' ' && text[i + 1] == ' ') {
+      out.pop_back();
+      text[++i] = '\0';
+    }
+    out += c;
+  }
+  return out;
+}
+
+std::string without_spaces_before_endings(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i > 0 && text[i - 1] == ' ' && text[i] == '\'' && i + 1 < text.size()) {
+      const std::string_view ending = std::string_view(text).substr(i + 1);
+      if (is_any_of(ending.front(), "sm") || ending.starts_with("re") || ending.starts_with("ve")) out.pop_back();
+    }
+    out += text[i];
+  }
+  return out;
+}
+
+int hex_value(char c) {
+  return c >= 'a' ? c - 'a' + 10 : c - '0';
+}
+
+}  // namespace
+
+std::string unescape_rwkv(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      if (text[i] != '\\') bytes += text[i];
+      continue;
+    }
+    const char c = text[++i];
+    if (c == 'x') {
+      if (i + 2 >= text.size()) break;  // truncated
+      bytes += static_cast<char>((hex_value(text[i + 1]) << 4) + hex_value(text[i + 2]));
+      i += 2;
+    } else {
+      bytes += c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
+    }
+  }
+  return bytes;
+}
+
+std::string token_piece(const EncodeVocabulary& vocabulary, u32 id) {
+  const std::string& text = vocabulary.texts[id];
+  if (vocabulary.kind == EncodeKind::rwkv) return unescape_rwkv(text);
+  const bool is_plamo2 = vocabulary.kind == EncodeKind::plamo2;
+  if (vocabulary.has(id, trait_unknown | trait_control | trait_user_defined)) return text;
+  if (!is_plamo2 && vocabulary.has(id, trait_normal)) {
+    return vocabulary.kind == EncodeKind::bpe && !vocabulary.escapes_spaces ? decoded(text) : with_spaces(text);
+  }
+  if (vocabulary.has(id, trait_byte)) {
+    if (const auto byte = byte_token_value(text)) return std::string(1, static_cast<char>(*byte));
+  }
+  return is_plamo2 ? text : std::string();
+}
+
+std::string text_of_tokens(const EncodeVocabulary& vocabulary, std::span<const u32> ids) {
+  std::string text;
+  bool is_first = true;
+  for (const u32 id : ids) {
+    std::string piece = token_piece(vocabulary, id);
+    if (is_first && vocabulary.add_space_prefix && piece.starts_with(' ')) piece.erase(0, 1);
+    is_first = false;
+    text += piece;
+  }
+  if (!vocabulary.tidies_spaces) return text;
+  return without_spaces_before_endings(without_spaces_around_apostrophes(without_spaces_before_marks(text)));
+}
 
 struct Encoder::Parts {
   EncodeVocabulary vocabulary;

@@ -1,16 +1,55 @@
-// Encodes texts to tokens and decodes them like llama.cpp, from the keys of a GGUF.
+// Encodes texts to tokens and decodes them like llama.cpp, from the keys of a GGUF. Special tokens are found by their
+// texts first.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "tokenizer/encode/keys.h"
+#include "tokenizer/encode/prefix_table.h"
+#include "tokenizer/encode/vocabulary.h"
 
 namespace modelutils::tokenizer {
+
+// Finds special tokens by their texts before the rest of a text is tokenized.
+
+/// A special token found in the text, or a part of the text that is still to be tokenized.
+struct TextFragment {
+  std::optional<u32> token;
+  std::string_view text;  ///< if there is no token; not empty
+};
+
+/// Finds the texts of tokens in a text: longer ones first, leftmost first among equals.
+class SpecialTokens {
+ public:
+  explicit SpecialTokens(const EncodeVocabulary& vocabulary);
+
+  /// Splits a text at special tokens. `parse_special` includes control and unknown tokens besides user-defined ones.
+  /// Linear in the text.
+  std::vector<TextFragment> partition(std::string_view text, bool parse_special) const;
+
+ private:
+  const EncodeVocabulary& vocabulary_;
+  std::vector<u32> order_;  // token ids, longest text first
+  std::vector<u32> rank_;   // position of each token in `order_`
+  PrefixTable table_;
+};
+
+// Decodes tokens to text.
+
+/// Decodes GGUF's spelling of the bytes of an RWKV token: \t, \n, \r, \xHH, and \ before any other literal character.
+std::string unescape_rwkv(std::string_view text);
+
+/// Returns a token's bytes; for control tokens their names, for unused tokens an empty text.
+std::string token_piece(const EncodeVocabulary& vocabulary, u32 id);
+
+/// Concatenates the pieces. Removes the space before the first word and spaces before punctuation if the vocabulary
+/// requires it.
+std::string text_of_tokens(const EncodeVocabulary& vocabulary, std::span<const u32> ids);
 
 struct EncodeOptions {
   bool add_special = false;    ///< add the tokens that begin and end a text according to the file

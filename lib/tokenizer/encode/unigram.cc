@@ -1,13 +1,14 @@
 // Unigram: finds the split with the best sum of scores (Viterbi), after SentencePiece's normalisation.
 #include <algorithm>
 #include <limits>
+#include <queue>
 #include <string>
 
 #include "base/byte_reader.h"
-#include "tokenizer/byte_tokens.h"
 #include "tokenizer/encode/characters.h"
 #include "tokenizer/encode/fragment_encoder.h"
 #include "tokenizer/encode/prefix_table.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 
@@ -193,6 +194,183 @@ class UnigramEncoder final : public FragmentEncoder {
 
 EncoderPointer make_unigram_encoder(const EncodeVocabulary& vocabulary) {
   return std::make_unique<UnigramEncoder>(vocabulary);
+}
+
+// SentencePiece's byte-pair encoding: merges pairs by the score of the resulting token.
+
+namespace {
+
+struct Part {
+  i64 previous, next;
+  std::size_t at, size;  // size 0: merged into another part
+};
+
+struct Pair {
+  float score;
+  i64 left, right;
+  std::size_t size;
+  bool operator<(const Pair& other) const { return score < other.score || (score == other.score && left > other.left); }
+};
+
+class SpmEncoder final : public FragmentEncoder {
+ public:
+  explicit SpmEncoder(const EncodeVocabulary& vocabulary) : vocabulary_(vocabulary) {}
+
+  Status encode(std::string_view text, std::vector<u32>& ids) const override {
+    if (text.empty()) return {};
+    std::vector<Part> parts;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t size = std::min(promised_bytes(text[at]), text.size() - at);
+      const auto index = static_cast<i64>(parts.size());
+      parts.push_back({index - 1, index + 1, at, size});
+      at += size;
+    }
+    parts.back().next = -1;
+    join(text, parts);
+    for (i64 i = 0; i >= 0; i = parts[static_cast<std::size_t>(i)].next) {
+      const Part& part = parts[static_cast<std::size_t>(i)];
+      MU_TRY(add_token(text.substr(part.at, part.size), ids));
+    }
+    return {};
+  }
+
+ private:
+  void join(std::string_view text, std::vector<Part>& parts) const {
+    std::priority_queue<Pair> queue;
+    const auto add = [&](i64 left, i64 right) {
+      if (left < 0 || right < 0) return;
+      const Part &a = parts[static_cast<std::size_t>(left)], &b = parts[static_cast<std::size_t>(right)];
+      if (a.size + b.size > vocabulary_.longest) return;
+      const auto id = vocabulary_.ids.find(text.substr(a.at, a.size + b.size));
+      if (id) queue.push({vocabulary_.scores[*id], left, right, a.size + b.size});
+    };
+    for (std::size_t i = 1; i < parts.size(); ++i) add(static_cast<i64>(i) - 1, static_cast<i64>(i));
+    while (!queue.empty()) {
+      const Pair best = queue.top();
+      queue.pop();
+      Part &left = parts[static_cast<std::size_t>(best.left)], &right = parts[static_cast<std::size_t>(best.right)];
+      if (left.size == 0 || right.size == 0 || left.size + right.size != best.size) continue;  // outdated
+      left.size += right.size;
+      left.next = right.next;
+      right.size = 0;
+      if (right.next >= 0) parts[static_cast<std::size_t>(right.next)].previous = best.left;
+      add(left.previous, best.left);
+      add(best.left, left.next);
+    }
+  }
+
+  Status add_token(std::string_view text, std::vector<u32>& ids) const {
+    if (const auto id = vocabulary_.ids.find(text)) {
+      ids.push_back(*id);
+      return {};
+    }
+    for (const char c : text) {
+      const auto byte = static_cast<u8>(c);
+      auto id = vocabulary_.ids.find(byte_token(byte));
+      if (!id) id = vocabulary_.ids.find(std::string_view(&c, 1));
+      if (!id) return no_token_for(byte);
+      ids.push_back(*id);
+    }
+    return {};
+  }
+
+  const EncodeVocabulary& vocabulary_;
+};
+
+}  // namespace
+
+EncoderPointer make_sentencepiece_encoder(const EncodeVocabulary& vocabulary) {
+  return std::make_unique<SpmEncoder>(vocabulary);
+}
+
+// WordPiece as in BERT: splits each word from its start into the longest possible tokens.
+
+namespace {
+
+// Blocks of ideographs that are separate words. Differs from is_han() in the start of one block.
+bool is_ideograph(char32_t c) {
+  return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x20000 && c <= 0x2a6df) ||
+         (c >= 0x2a700 && c <= 0x2b73f) || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
+         (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
+}
+
+class WordPieceEncoder final : public FragmentEncoder {
+ public:
+  explicit WordPieceEncoder(const EncodeVocabulary& vocabulary) : vocabulary_(vocabulary) {
+    std::vector<u32> all(vocabulary.texts.size());
+    for (u32 id = 0; id < all.size(); ++id) all[id] = id;
+    table_ = PrefixTable(vocabulary.texts, std::move(all));
+  }
+
+  Status encode(std::string_view text, std::vector<u32>& ids) const override {
+    for (const std::string& word : words(text)) MU_TRY(add_word(word, ids));
+    return {};
+  }
+
+ private:
+  // Returns the words of a text, each prefixed with U+2581.
+  std::vector<std::string> words(std::string_view text) const {
+    std::vector<std::string> words;
+    std::string word;
+    const auto finish = [&] {
+      if (!word.empty()) words.push_back(std::string(space_mark) + word);
+      word.clear();
+    };
+    for (char32_t c : code_points(text)) {
+      if (vocabulary_.strip_accents) c = first_of_decomposed(c);
+      const CharacterClass is = character_class(c);
+      if (is_space(c)) {
+        finish();
+        continue;
+      }
+      if (c == 0 || c == 0xfffd || is == CharacterClass::control) continue;
+      if (vocabulary_.strip_accents && is == CharacterClass::mark) continue;
+      const bool stands_alone =
+          is == CharacterClass::punctuation || (c < 0x7f && is == CharacterClass::symbol) || is_ideograph(c);
+      if (stands_alone) finish();
+      append_point(word, vocabulary_.lowercase ? to_lower(c) : c);
+      if (stands_alone) finish();
+    }
+    finish();
+    return words;
+  }
+
+  // If any part of a word is not a token, the whole word is unknown.
+  Status add_word(std::string_view word, std::vector<u32>& ids) const {
+    const std::size_t before = ids.size();
+    for (std::size_t at = 0; at < word.size();) {
+      PrefixTable::Walk walk(table_);
+      std::size_t longest = 0;
+      u32 id = 0;
+      for (std::size_t end = at; end < word.size() && walk.step(word[end]); ++end) {
+        if (const u32* found = walk.found()) {
+          longest = end + 1 - at;
+          id = *found;
+        }
+      }
+      if (longest == 0) {
+        ids.resize(before);
+        break;
+      }
+      ids.push_back(id);
+      at += longest;
+    }
+    if (ids.size() > before) return {};
+    if (!vocabulary_.unk)
+      return input_error("tok-uncut",
+                         "the text has a word that no tokens cover, and the vocabulary has no unknown token");
+    ids.push_back(*vocabulary_.unk);
+    return {};
+  }
+
+  const EncodeVocabulary& vocabulary_;
+  PrefixTable table_;
+};
+
+}  // namespace
+
+EncoderPointer make_wordpiece_encoder(const EncodeVocabulary& vocabulary) {
+  return std::make_unique<WordPieceEncoder>(vocabulary);
 }
 
 }  // namespace modelutils::tokenizer

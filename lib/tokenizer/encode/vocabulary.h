@@ -1,5 +1,5 @@
-// A vocabulary as llama.cpp holds it after loading a file, with its defaults and the properties derived from token
-// texts. Source: llama.cpp's loader.
+// A vocabulary as llama.cpp holds it after loading the tokenizer keys of a GGUF, with its defaults and the properties
+// that it derives from token texts, regardless of their types. Source: llama.cpp's loader.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,38 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "base/name_index.h"
-#include "tokenizer/encode/keys.h"
+#include "formats/gguf/split_set.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
+
+// The tokenizer keys of a GGUF that are needed for encoding.
+
+/// The keys' values as in the file; empty if absent.
+struct EncodeKeys {
+  std::string model;         ///< tokenizer.ggml.model
+  std::string pre;           ///< tokenizer.ggml.pre
+  std::string architecture;  ///< general.architecture
+  std::string name;          ///< general.name
+  std::vector<std::string> tokens;
+  std::vector<float> scores;  ///< empty, or one per token
+  std::vector<i32> types;     ///< empty, or one TokenType number per token
+  std::vector<std::string> merges;
+  bool has_merges = false;
+  std::string charsmap;  ///< checked by check_charsmap()
+  SpecialIds special;    ///< may be out of range
+  std::optional<bool> add_bos, add_eos;
+  std::optional<bool> add_space_prefix, remove_extra_whitespaces, lowercase, strip_accents;
+};
+
+/// Reads the keys. Errors: "tok-missing" (no tokenizer.ggml.model, or no tokens); "tok-keys" (arrays of wrong types or
+/// lengths); "tok-charsmap"; read errors.
+Result<EncodeKeys> read_encode_keys(const gguf::SplitSet& set);
+
+/// Returns the keys of a tokenizer that has not been written yet.
+EncodeKeys encode_keys(Tokenizer tokenizer, std::string architecture, std::string name);
 
 enum class EncodeKind : u8 { sentencepiece, bpe, wordpiece, unigram, rwkv, plamo2 };
 
@@ -52,5 +80,15 @@ struct EncodeVocabulary {
 /// means no tokenizer); "tok-missing" (no merges); "tok-text" (two tokens have the same text, which is a failed
 /// assertion in llama.cpp). The vocabulary must not be moved, because `ids` points into it.
 Status load_vocabulary(EncodeKeys keys, EncodeVocabulary& out);
+
+// Token properties that llama.cpp derives from the texts of tokens, regardless of their types.
+
+/// Makes ends of turns and similar tokens control tokens, and a few others user-defined or normal, regardless of the
+/// file. `stated` has the ids from the file's keys.
+void set_traits_by_text(EncodeVocabulary& vocabulary, const SpecialIds& stated);
+
+/// Marks the tokens that strip adjacent spaces, based on the names of the model, its architecture and its
+/// pre-tokenizer.
+void set_strips(EncodeVocabulary& vocabulary, const EncodeKeys& keys);
 
 }  // namespace modelutils::tokenizer

@@ -7,13 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "arch/tokenizer_facts.h"
+#include "arch/family_facts.h"
 #include "base/error.h"
-#include "base/finding_log.h"
+#include "base/log.h"
 #include "base/name_index.h"
-#include "tokenizer/read/added_tokens.h"
 #include "tokenizer/read/files.h"
 #include "tokenizer/read/read_tokenizer.h"
+#include "tokenizer/read/vocabulary.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {

@@ -3,17 +3,13 @@
 
 #include "base/escape.h"
 #include "base/log.h"
-#include "hf/remarks.h"
-#include "tokenizer/byte_tokens.h"
-#include "tokenizer/known_pre.h"
+#include "formats/hf/config_members.h"
 #include "tokenizer/pre_table.h"
 #include "tokenizer/read/build.h"
-#include "tokenizer/read/disagreements.h"
+#include "tokenizer/read/listed.h"
 #include "tokenizer/read/pipeline.h"
-#include "tokenizer/read/pre_tokenizer.h"
-#include "tokenizer/read/tekken.h"
-#include "tokenizer/read/tiktoken.h"
 #include "tokenizer/regex_form.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 

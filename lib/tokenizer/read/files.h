@@ -1,4 +1,5 @@
-// Loads the files of a tokenizer without interpreting them.
+// Loads the files of a tokenizer without interpreting them, and the chat templates of a directory:
+// chat_template.jinja, tokenizer_config.json, chat_template.json.
 #pragma once
 
 #include <memory>
@@ -7,8 +8,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 
@@ -64,5 +67,18 @@ bool looks_like_tiktoken(std::string_view bytes);
 
 /// True if `error` refuses a valid tokenizer because no tokenizer model of GGUF can represent it.
 bool is_unsupported_kind(const Error& error);
+
+// Chat templates of a Hugging Face directory: chat_template.jinja, tokenizer_config.json, chat_template.json.
+
+/// Reads the templates of a folder. chat_template.jinja and additional_chat_templates/*.jinja take precedence over
+/// tokenizer_config.json (`tokenizer_config`, if present), and that over chat_template.json. Differing texts are a
+/// warning in `findings`. Errors: read errors, "json-syntax", "hf-tok-template" (wrong type, not UTF-8),
+/// "hf-tok-too-large" (above 16 MiB).
+Result<ChatTemplates> read_chat_templates(const ModelFolder& folder, std::optional<json::Element> tokenizer_config,
+                                          FindingLog& findings);
+
+/// Returns the default template of a folder whose model is elsewhere or in another format; nullopt if there is none or
+/// it cannot be read.
+std::optional<std::string> folder_template(const ModelFolder& folder);
 
 }  // namespace modelutils::tokenizer

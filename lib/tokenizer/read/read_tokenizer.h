@@ -5,9 +5,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "base/finding_log.h"
-#include "hf/config.h"
-#include "hf/generation_config.h"
+#include "base/log.h"
+#include "formats/hf/config.h"
+#include "formats/hf/config_members.h"
 #include "io/model_folder.h"
 #include "tokenizer/tokenizer.h"
 

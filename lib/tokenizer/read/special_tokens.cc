@@ -5,11 +5,10 @@
 #include <limits>
 
 #include "base/name_index.h"
-#include "hf/remarks.h"
-#include "tokenizer/read/boundary_tokens.h"
+#include "formats/hf/config_members.h"
 #include "tokenizer/read/build.h"
 #include "tokenizer/read/special_texts.h"
-#include "tokenizer/token_roles.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 

@@ -4,13 +4,10 @@
 #include <cmath>
 
 #include "base/escape.h"
-#include "hf/remarks.h"
-#include "tokenizer/byte_tokens.h"
-#include "tokenizer/charsmap.h"
+#include "formats/hf/config_members.h"
 #include "tokenizer/read/build.h"
-#include "tokenizer/read/disagreements.h"
 #include "tokenizer/read/pipeline.h"
-#include "tokenizer/score_spread.h"
+#include "tokenizer/tokenizer.h"
 
 namespace modelutils::tokenizer {
 

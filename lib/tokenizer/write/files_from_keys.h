@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/finding_log.h"
-#include "gguf/split_set.h"
+#include "base/log.h"
+#include "formats/gguf/split_set.h"
 #include "tokenizer/pre_table.h"
 #include "tokenizer/tokenizer.h"
 

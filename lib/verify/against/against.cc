@@ -2,13 +2,371 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
+#include "arch/prediction_rows.h"
+#include "base/byte_reader.h"
+#include "base/parallel.h"
+#include "base/text.h"
+#include "compare/key_changes.h"
+#include "compare/measure.h"
+#include "convert/to_directory/block_facts.h"
+#include "convert/to_directory/fused.h"
+#include "convert/to_directory/tensor_map.h"
+#include "convert/to_gguf/forms.h"
+#include "convert/to_gguf/rows.h"
+#include "convert/to_gguf/tensor_map.h"
+#include "convert/transfer/report.h"
+#include "model/catalog.h"
+#include "model/mlx/block_form.h"
+#include "rules/gguf/rules.h"
+#include "tensor/types.h"
 #include "verify/against/bump5_gguf.h"
 #include "verify/against/bump_gguf.h"
-#include "verify/against/models.h"
 
 namespace modelutils {
+
+namespace {
+
+constexpr std::string_view scale_suffix = ".scale";
+constexpr std::string_view weight_suffix = ".weight";
+
+u64 factors_of(const Tensor& scale) {
+  return std::max<u64>(scale.bytes / sizeof(float), 1);
+}
+
+}  // namespace
+
+Scales find_scales(const Catalog& catalog, const std::function<bool(std::string_view name)>& is_own) {
+  Scales scales;
+  for (const Tensor& tensor : catalog.tensors) {
+    if (!tensor.name.ends_with(scale_suffix) || tensor.type != TensorType::F32 || !tensor.is_readable()) continue;
+    if (is_own(tensor.name)) continue;
+    std::string weight(tensor.name.substr(0, tensor.name.size() - scale_suffix.size()));
+    weight += weight_suffix;
+    const Tensor* found = catalog.find(weight);
+    const u64 factors = factors_of(tensor);
+    if (found == nullptr || (factors != 1 && (found->ne.size() != 3 || found->ne[2] != factors))) continue;
+    scales.emplace(std::move(weight), &tensor);
+  }
+  return scales;
+}
+
+ScaledValues::ScaledValues(const Catalog& catalog, const Tensor& weight, const Tensor& scale)
+    : TensorValues(plain_form(TensorType::F32), catalog.values_of(weight).elements(), catalog.values_of(weight).unit()),
+      catalog_(catalog),
+      scale_(scale),
+      values_(catalog.values_of(weight)),
+      of_factor_(std::max<u64>(elements() / factors_of(scale), 1)) {}
+
+Status ScaledValues::read(u64 first, u64 count, StoredRows& out) const {
+  std::vector<std::byte> factors(static_cast<std::size_t>(factors_of(scale_) * sizeof(float)));
+  MU_TRY(catalog_.read(scale_, 0, factors));
+  StoredRows stored;
+  MU_TRY(values_.read(first, count, stored));
+  std::vector<float> values(static_cast<std::size_t>(count * unit()));
+  values_.decode(stored, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const u64 factor = std::min<u64>((first * unit() + i) / of_factor_, factors_of(scale_) - 1);
+    values[i] *= load<float>(factors.data() + factor * sizeof(float));
+  }
+  out = {};
+  out.values().resize(values.size() * sizeof(float));
+  std::memcpy(out.values().data(), values.data(), out.values().size());
+  return {};
+}
+
+void ScaledValues::decode(const StoredRows& rows, std::span<float> out) const {
+  std::memcpy(out.data(), rows.values().data(), out.size_bytes());
+}
+
+namespace {
+
+constexpr double tolerated_error = 0.01;
+
+// One of the two models, with the names that both share.
+class Side {
+ public:
+  virtual ~Side() = default;
+
+  const std::vector<ComparedTensor>& tensors() const { return tensors_; }
+  bool has(std::string_view name) const {
+    return std::ranges::find(tensors_, name, &ComparedTensor::name) != tensors_.end();
+  }
+  std::size_t place_of(const ComparedTensor* tensor) const {
+    return static_cast<std::size_t>(tensor - tensors_.data());
+  }
+
+  /// Returns the form that stores a tensor's values unchanged; nullopt if the values are computed.
+  virtual std::optional<StoredForm> form_of(std::size_t place) const = 0;
+  virtual std::string form_text(std::size_t place) const = 0;
+  /// True if a tensor of that form can represent every value exactly. Errors: reading.
+  virtual Result<bool> fits(std::size_t place, const StoredForm& form) const = 0;
+
+ protected:
+  std::vector<ComparedTensor> tensors_;  // views into the model
+};
+
+// A GGUF, or tensors of any container under their own names.
+class CatalogSide : public Side {
+ public:
+  /// Treats tensors "X.scale" as factors unless `other`, a directory, has them as tensors of its own.
+  explicit CatalogSide(Catalog catalog, const Side* other = nullptr) : catalog_(std::move(catalog)) {
+    if (other != nullptr) scales_ = find_scales(catalog_, [&](std::string_view name) { return other->has(name); });
+    for (const Tensor& tensor : catalog_.tensors) {
+      if (!tensor.is_readable() || is_scale(tensor)) continue;
+      ComparedTensor compared;
+      compared.name = tensor.name;
+      compared.ne = tensor.ne;
+      compared.values = [this, &tensor]() -> std::unique_ptr<TensorValues> {
+        const auto scale = scales_.find(tensor.name);
+        if (scale != scales_.end()) return std::make_unique<ScaledValues>(catalog_, tensor, *scale->second);
+        return std::make_unique<MatrixValues>(catalog_.values_of(tensor));
+      };
+      if (!tensor.type) compared.problem = "has a type that cannot be decoded";
+      tensors_.push_back(std::move(compared));
+      stored_.push_back(&tensor);
+    }
+  }
+
+  const Catalog& catalog() const { return catalog_; }
+
+  std::optional<StoredForm> form_of(std::size_t place) const override { return catalog_.form_of(*stored_[place]); }
+  std::string form_text(std::size_t place) const override {
+    const StoredForm form = *form_of(place);
+    return form_info(form).text(form);
+  }
+  Result<bool> fits(std::size_t place, const StoredForm& form) const override {
+    const Tensor& tensor = *stored_[place];
+    if (form.kind == FormKind::mlx) return fits_packing(tensor, form);
+    return form.is_plain() && (form.type() == tensor.type || form.type() == TensorType::F32);
+  }
+
+ private:
+  bool is_scale(const Tensor& tensor) const {
+    return std::ranges::any_of(scales_, [&](const auto& scale) { return scale.second->name == tensor.name; });
+  }
+
+  // True if a packed matrix uses the block type's own packing and its scales can hold the block scales exactly.
+  Result<bool> fits_packing(const Tensor& tensor, const StoredForm& form) const {
+    const mlx::Params& packed = form.params;
+    const std::optional<mlx::Params> params = tensor.type ? mlx::exact_params(*tensor.type) : std::nullopt;
+    if (!params || params->mode != packed.mode) return false;
+    if (params->mode == mlx::Mode::affine) {
+      const bool is_narrowed = tensor.type == TensorType::Q4_1 && packed.bits < params->bits;
+      if (packed.bits != params->bits && !is_narrowed) return false;
+    }
+    MU_ASSIGN(const BlockFacts facts, facts_of_blocks(catalog_, tensor, default_threads()));
+    if (params->mode != mlx::Mode::affine) return facts.foreign_scales == 0;
+    const TensorType scales = form.types[1];
+    return facts.finite &&
+           (scales == TensorType::F32 || (scales == TensorType::F16 ? facts.fits_f16 : facts.fits_bf16));
+  }
+
+  const Catalog catalog_;
+  Scales scales_;
+  std::vector<const Tensor*> stored_;  // for each of tensors_
+};
+
+class DirectorySide : public Side {
+ public:
+  DirectorySide(std::unique_ptr<HfModel> model, TensorMap map) : model_(std::move(model)), map_(std::move(map)) {
+    for (const MappedTensor& mapped : map_.tensors) {
+      ComparedTensor compared;
+      compared.name = mapped.name;
+      compared.ne = mapped.ne;
+      compared.values = [this, &mapped] { return values_of(*model_, mapped); };
+      tensors_.push_back(std::move(compared));
+    }
+  }
+
+  static Result<std::unique_ptr<Side>> open(std::shared_ptr<const Model> opened, PredictionChoice prediction) {
+    MU_ASSIGN(std::unique_ptr<HfModel> model, understand_model(std::move(opened), prediction));
+    MU_ASSIGN(TensorMap map, map_tensors(*model));
+    if (prediction == PredictionChoice::only) {
+      const u64 layers = map.sizes.get(arch::symbol::layers);
+      std::erase_if(map.tensors,
+                    [&](const MappedTensor& tensor) { return arch::block_of(tensor.name).value_or(layers) < layers; });
+    }
+    return std::make_unique<DirectorySide>(std::move(model), std::move(map));
+  }
+
+  std::optional<StoredForm> form_of(std::size_t place) const override {
+    const MappedTensor& mapped = map_.tensors[place];
+    if (mapped.parts.empty()) return std::nullopt;
+    const StoredForm& form = matrix_of(mapped).form;
+    const bool is_kept = form.is_plain() ? mapped.operation == arch::Operation::none : !mapped.has_computed_rows();
+    return is_kept ? std::optional(form) : std::nullopt;
+  }
+  std::string form_text(std::size_t place) const override {
+    const MappedTensor& mapped = map_.tensors[place];
+    return mapped.parts.empty() ? "computed from config.json" : text_with_scales(matrix_of(mapped).form);
+  }
+  Result<bool> fits(std::size_t place, const StoredForm& form) const override {
+    const MappedTensor& mapped = map_.tensors[place];
+    if (mapped.parts.empty()) return true;
+    const SourceMatrix& matrix = matrix_of(mapped);
+    const StoredForm rows = mapped.has_computed_rows() ? plain_form(computed_type(*model_, mapped)) : matrix.form;
+    ScaleAnalysis analysis;
+    if (!rows.is_plain()) MU_TRY(analyse_tensor(*model_, mapped, rows.kind == FormKind::integers, analysis));
+    return carrier_of(rows).carries_exactly(rows, matrix.columns, analysis, form.type());
+  }
+
+ private:
+  const SourceMatrix& matrix_of(const MappedTensor& mapped) const {
+    return model_->matrices[mapped.parts.front().source];
+  }
+
+  std::unique_ptr<HfModel> model_;
+  TensorMap map_;
+};
+
+class StrictComparison {
+ public:
+  StrictComparison(const Side& source, const Side& converted, std::string_view noun, bool head_is_optional)
+      : source_(source), converted_(converted), noun_(noun), head_is_optional_(head_is_optional) {}
+
+  Result<FindingLog> compare() {
+    const TensorChanges changes = compare_tensors(source_.tensors(), converted_.tensors(), {});
+    for (const ComparedTensor* tensor : changes.removed) {
+      if (!may_be_missing(*tensor)) {
+        complain("parity-missing", *tensor, fmt::format("is in the source, but not in the converted {}", noun_));
+      }
+    }
+    for (const TensorPair& pair : changes.reshaped) complain_about_shape(pair);
+    for (const ComparedTensor* tensor : changes.added) {
+      if (!may_be_missing(*tensor)) {
+        complain("parity-extra", *tensor, fmt::format("is in the converted {}, but not in the source", noun_));
+      }
+    }
+    std::vector<TensorPair> pairs;
+    for (const TensorPair& pair : changes.same_shape) {
+      if (!std::ranges::equal(pair.a->ne, pair.b->ne)) {
+        complain_about_shape(pair);
+      } else if (!pair.b->problem.empty()) {
+        complain("parity-type", *pair.b, std::string(pair.b->problem));
+      } else {
+        pairs.push_back(pair);
+      }
+    }
+    Status judged;
+    measure(
+        pairs.size(),
+        [&](std::size_t i) {
+          return ValuePair{&pairs[i].a->values, &pairs[i].b->values, 1};
+        },
+        {default_threads(), nullptr},
+        [&](std::size_t i, const Measurement& measured) {
+          if (judged) judged = judge(pairs[i], measured);
+        });
+    MU_TRY(judged);
+    return std::move(log_);
+  }
+
+ private:
+  void complain(std::string_view code, const ComparedTensor& tensor, std::string message) {
+    log_.error(Scope::model, code, std::move(message), at_tensor(tensor.name));
+  }
+
+  void complain_about_shape(const TensorPair& pair) {
+    complain("parity-shape", *pair.a,
+             fmt::format("has shape {}, but the source {} {}", shape_text(pair.b->ne),
+                         noun_ == "directory" ? "has" : "gives", shape_text(pair.a->ne)));
+  }
+
+  bool may_be_missing(const ComparedTensor& tensor) const {
+    return head_is_optional_ && tensor.name == "output.weight";
+  }
+
+  Status judge(const TensorPair& pair, const Measurement& measured) {
+    if (measured.equal_values()) return {};
+    if (measured.error) return tl::make_unexpected(*measured.error);
+    if (!measured.problem.empty()) {
+      complain("parity-type", *pair.a, "cannot be compared: " + measured.problem);
+      return {};
+    }
+    const std::size_t place = converted_.place_of(pair.b);
+    const std::optional<StoredForm> form = converted_.form_of(place);
+    bool exact = false;
+    if (form) {
+      MU_ASSIGN(exact, source_.fits(source_.place_of(pair.a), *form));
+    }
+    const ValueSums& sums = measured.sums;
+    if (exact) {
+      complain("parity-value", *pair.a,
+               fmt::format("{} of {} {}; the first is element {}: {} instead of {}", sums.different,
+                           counted(measured.elements, "value"), verb(sums.different, "differs", "differ"),
+                           measured.first, measured.first_b, measured.first_a));
+      return {};
+    }
+    const bool tolerable = sums.rms() <= tolerated_error && sums.unordered == 0;
+    std::string message =
+        fmt::format("is {}, which cannot represent the source exactly: relative RMS error {:.2g}{}",
+                    converted_.form_text(place), sums.rms(), sums.rms() <= tolerated_error ? "" : ", more than 1 %");
+    if (sums.unordered > 0) {
+      message += fmt::format(", and {} NaN or infinite on one side only", counted(sums.unordered, "value"));
+    }
+    log_.add(tolerable ? Severity::note : Severity::error, Scope::model, "parity-inexact", std::move(message),
+             at_tensor(pair.a->name));
+    return {};
+  }
+
+  const Side& source_;
+  const Side& converted_;
+  std::string_view noun_;
+  bool head_is_optional_;
+  FindingLog log_;
+};
+
+// Detects how the conversion treated the blocks that predict further tokens.
+PredictionChoice prediction_in(const gguf::SplitSet& set) {
+  if (arch::is_prediction_alone(set)) return PredictionChoice::only;
+  const gguf::Index keys(set.files.front().document);
+  const bool has_blocks = keys.unsigned_value(keys.arch_key("nextn_predict_layers")).value_or(0) > 0;
+  return has_blocks ? PredictionChoice::keep : PredictionChoice::drop;
+}
+
+}  // namespace
+
+Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Model& converted, Model source) {
+  if (source.gguf) {
+    const auto findings = gguf_container_findings(*source.gguf);
+    if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, source.path()));
+  }
+  gguf::SplitSet apart;  // of `made`
+  std::unique_ptr<Side> from, made;
+  bool head_is_optional = false;
+  if (!source.gguf && !converted.gguf) {
+    from = std::make_unique<CatalogSide>(source.catalog());
+    made = std::make_unique<CatalogSide>(checked.catalog);
+    return StrictComparison(*from, *made, "model", false).compare();
+  }
+  // The directory shows which tensors belong to the model and which are factors of others.
+  if (!source.gguf) {
+    MU_ASSIGN(from,
+              DirectorySide::open(std::make_shared<const Model>(std::move(source)), prediction_in(*converted.gguf)));
+  }
+  if (!converted.gguf) {
+    const std::shared_ptr<const Model> borrowed(std::shared_ptr<const Model>(), &converted);
+    MU_ASSIGN(made, DirectorySide::open(borrowed, PredictionChoice::by_runtime));
+  }
+  if (source.gguf) {
+    if (made) to_directory::take_fused_apart(*source.gguf);
+    auto side = std::make_unique<CatalogSide>(catalog_of(*source.gguf), made.get());
+    if (!converted.gguf) {
+      MU_ASSIGN(head_is_optional, is_tied(side->catalog()));
+    }
+    from = std::move(side);
+  }
+  if (converted.gguf) {
+    if (!source.gguf) apart = *converted.gguf;
+    const bool was_fused = !source.gguf && to_directory::take_fused_apart(apart);
+    made = std::make_unique<CatalogSide>(was_fused ? catalog_of(apart) : checked.catalog, from.get());
+  }
+  return StrictComparison(*from, *made, converted.gguf ? "file" : "directory", head_is_optional).compare();
+}
 
 namespace {
 

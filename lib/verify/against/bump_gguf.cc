@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/checked_math.h"
 #include "base/escape.h"
-#include "bump/parse.h"
+#include "base/types.h"
+#include "convert/to_bump/mapping.h"
+#include "formats/bump/document.h"
 #include "io/random_access_file.h"
-#include "model/bump_config.h"
+#include "model/model.h"
 #include "rules/bump/rules.h"
-#include "to_bump/mapping.h"
-#include "verify/against/bump_entries.h"
+#include "verify/against/bump5_gguf.h"
 
 namespace modelutils {
 

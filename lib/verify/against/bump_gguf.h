@@ -1,7 +1,7 @@
 // verify --against MODEL.gguf WEIGHTS.bump: compares every entry and every header field with the source.
 #pragma once
 
-#include "base/finding_log.h"
+#include "base/log.h"
 #include "rules/formats.h"
 
 namespace modelutils {

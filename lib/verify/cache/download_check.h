@@ -1,4 +1,5 @@
-// Rules for the files of a download cache: link targets, sizes, and with --authentic the content.
+// Rules for download caches: of each file its link target, its size, and with --authentic the content; of the cache
+// its unfinished downloads, blobs that no model uses, and revisions without weights whose files are missing.
 #pragma once
 
 #include <map>
@@ -9,10 +10,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/finding_log.h"
-#include "base/thread_budget.h"
+#include "base/log.h"
+#include "base/parallel.h"
 #include "io/hash.h"
-#include "io/progress.h"
+#include "io/standard_output.h"
 
 namespace modelutils {
 
@@ -46,5 +47,14 @@ struct DownloadCheck {
 /// "cache-blob-size", "cache-not-authentic", "cache-no-record", those of reading.
 std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, const DownloadCheck& options,
                                       DigestMemo& memo, ThreadBudget& threads, FindingLog& log, Progress* progress);
+
+// Checks that concern a download cache as a whole, beside its models: unfinished downloads, blobs that no model uses,
+// and revisions without weights whose files are missing.
+
+/// Examines the folder `path`: a repository in a Hugging Face cache ("models--org--name"), the root of a cache whose
+/// repositories share blobs, Ollama's models (a folder with "manifests" and "blobs"), or a download target (with
+/// .cache/huggingface/download). Returns the paths of the unused blobs, for --authentic to read. Codes:
+/// "cache-unfinished", "cache-blob-unused", "cache-blob-missing", "io-open".
+std::vector<std::string> check_cache_folder(const std::string& path, FindingLog& log);
 
 }  // namespace modelutils

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "base/path.h"
-#include "hf/model_card_writer.h"
-#include "listing/listing.h"
-#include "tokenizer/read/chat_template.h"
+#include "base/text.h"
+#include "formats/hf/model_card.h"
+#include "model/listing/listing.h"
+#include "tokenizer/read/files.h"
 
 namespace modelutils {
 

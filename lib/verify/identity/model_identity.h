@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/finding_log.h"
-#include "hf/model_card.h"
-#include "listing/listing.h"
+#include "base/log.h"
+#include "formats/hf/model_card.h"
+#include "model/listing/listing.h"
 #include "model/model.h"
 
 namespace modelutils {

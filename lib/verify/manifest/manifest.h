@@ -1,4 +1,6 @@
-// Manifests: checksums of a model's tensors and files. verify --hash and other tools write them; --check reads them.
+// Manifests: checksums of a model's tensors and files, parsed line by line. verify --hash and other tools write them;
+// --check reads them, with the facts that gguf2bump records beyond the checksums; --published fetches the Hub's
+// current list.
 #pragma once
 
 #include <functional>
@@ -11,10 +13,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/finding_log.h"
+#include "base/log.h"
 #include "io/hash.h"
-#include "io/progress.h"
+#include "io/standard_output.h"
 #include "model/catalog.h"
+#include "rules/formats.h"
 #include "verify/manifest/entries.h"
 
 namespace modelutils {
@@ -111,5 +114,44 @@ enum class ManifestForm : u8 { json_lines, sums };  ///< JSON Lines of our own, 
 void write_manifest(const Catalog& catalog, HashAlgorithm algorithm, bool whole_file, unsigned threads,
                     const std::function<bool(std::string_view line)>& line, FindingLog& log,
                     Progress* progress = nullptr, ManifestForm form = ManifestForm::json_lines);
+
+// Parses manifests line by line, so that memory holds one line at a time. Internal.
+
+/// True if a text with this beginning (at least its first line) consists of lines; false for a JSON document or a Git
+/// LFS pointer.
+bool is_of_lines(std::string_view beginning);
+
+/// Parses lines into a manifest, which must outlive it.
+class ManifestLines {
+ public:
+  explicit ManifestLines(Manifest& manifest) : manifest_(manifest) {}
+
+  /// Parses the next line, given without its line feed. Error: "manifest-syntax".
+  Status take(std::string_view line);
+
+ private:
+  Manifest& manifest_;
+  u64 number_ = 0;
+};
+
+/// Refuses a text whose beginning shows that it is something else, such as a model. Error: "manifest-syntax".
+Status refuse_other_kinds(std::string_view beginning, const std::string& path);
+/// Checks a manifest that has been read to its end. Errors: "manifest-empty", "manifest-name".
+Result<Manifest> complete(Manifest manifest);
+
+// verify --check for BUMPWGT3: checks the facts that a gguf2bump manifest records beyond the checksums.
+
+/// Compares header and dtype table with the manifest and names each differing field and entry. If the file's layout
+/// cannot be derived from the file alone, the catalog is filled with the entry offsets in the manifest. Call before
+/// comparing checksums, which needs the catalog.
+void check_bump_manifest(const Model& model, const Manifest& manifest, CheckedModel& checked);
+
+// Fetches the Hub's current list of a repository's files as a manifest (--published).
+
+/// Loads the list for the repository, folder or file at an address, "hf://ORG/REPO[@REVISION][/PATH]". `paths`: the
+/// local paths to compare; a repository folder in a download cache is replaced by its snapshot of the list's revision.
+/// If the cache lacks that revision or has another one, the manifest gets a remark ("manifest-revision"). Errors: those
+/// of remote_listing() and parse_manifest(); "remote-missing" (the repository has no file or folder of that name).
+Result<Manifest> load_published(const std::string& address, std::vector<std::string>& paths);
 
 }  // namespace modelutils

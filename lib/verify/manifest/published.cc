@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/counted.h"
-#include "base/path.h"
-#include "io/directory_names.h"
+#include "base/text.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
 #include "model/download_record.h"
-#include "model/tree_names.h"
-#include "rules/wording.h"
-#include "verify/manifest/hash_run.h"
-#include "verify/manifest/index.h"
+#include "model/format.h"
+#include "rules/formats.h"
+#include "verify/manifest/check.h"
+#include "verify/manifest/entries.h"
 #include "verify/manifest/manifest.h"
 
 namespace modelutils {

@@ -7,7 +7,6 @@
 #include "base/escape.h"
 #include "io/file_kind.h"
 #include "json/reader.h"
-#include "verify/manifest/lines.h"
 #include "verify/manifest/manifest.h"
 #include "verify/manifest/sums.h"
 

@@ -4,10 +4,9 @@
 #include <array>
 #include <filesystem>
 
-#include "base/glob.h"
-#include "base/numbers.h"
-#include "base/path.h"
-#include "io/directory_names.h"
+#include "base/not_found.h"
+#include "base/text.h"
+#include "io/model_folder.h"
 #include "json/reader.h"
 #include "verify/identity/model_identity.h"
 #include "verify/policy/policy.h"

@@ -1,5 +1,6 @@
-// The bundle of an OpenSSF model signature (OMS 1.0): a JSON file with a DSSE envelope and the verification material.
-// docs/formats/model-signatures.md has the layout and its source.
+// The bundle of an OpenSSF model signature (OMS 1.0), a JSON file with a DSSE envelope and the verification material,
+// and its verification against a trusted key or certificate with OpenSSL. Never uses the network. docs/formats/model-
+// signatures.md has the layout and its source.
 #pragma once
 
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/log.h"
 
 namespace modelutils::signature {
 
@@ -34,5 +36,17 @@ Result<Bundle> parse_bundle(std::string_view text, std::string name);
 
 /// Returns the bytes that are signed in place of the payload (DSSE's pre-authentication encoding).
 std::string signed_bytes(std::string_view payload);
+
+// Verifies a bundle's signature against a trusted key or certificate with OpenSSL. Never uses the network.
+
+/// `path`: PEM file of a public key on P-256, P-384 or P-521. Returns true if the signature is valid; otherwise logs
+/// "signature-method" (the bundle uses another method), "signature-key" (another key signed) or "signature-wrong".
+/// Errors: those of reading, "signature-trust" if the file has no such key.
+Result<bool> check_with_key(const Bundle& bundle, const std::string& path, FindingLog& log);
+
+/// `path`: PEM file of the trusted certificates (roots, or a specific intermediate). The leaf must be valid today and
+/// allowed to sign. Returns true if chain and signature are valid; otherwise logs "signature-method",
+/// "signature-certificate" or "signature-wrong". Errors: those of reading, "signature-trust".
+Result<bool> check_with_certificate(const Bundle& bundle, const std::string& path, FindingLog& log);
 
 }  // namespace modelutils::signature

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "gguf/parse.h"
-#include "hf/config.h"
+#include "formats/gguf/parse.h"
+#include "formats/hf/config.h"
 #include "support/gguf_builder.h"
 
 namespace modelutils::arch {

@@ -6,10 +6,10 @@
 
 #include "arch/families/list.h"
 #include "arch/geometry.h"
-#include "arch/mla.h"
+#include "arch/layer_kinds.h"
 #include "arch/names.h"
 #include "arch/row_view.h"
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hf/config.h"
+#include "formats/hf/config.h"
 
 namespace modelutils::arch {
 namespace {

@@ -10,8 +10,7 @@
 
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
-#include "arch/rope_scaling.h"
-#include "gguf/write.h"
+#include "formats/gguf/write.h"
 
 namespace modelutils::arch {
 namespace {

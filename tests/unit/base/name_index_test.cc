@@ -2,10 +2,29 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 namespace modelutils {
+
 namespace {
+
+TEST(ZeroedArray, HoldsZerosAndWhatIsWritten) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{1000}, (std::size_t{2} << 20) / sizeof(u64), std::size_t{700001}}) {
+    ZeroedArray<u64> array(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      ASSERT_EQ(array[i], 0u) << size;
+      array[i] = i + 1;
+    }
+    for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(array[i], i + 1) << size;
+  }
+}
+
+TEST(ZeroedArray, BeginsWhereALargePageMay) {
+  const ZeroedArray<u8> array((std::size_t{3} << 20) + 1);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.data()) % (std::size_t{2} << 20), 0u);
+}
 
 TEST(NameIndex, NumbersInOrderOfFirstAppearance) {
   NameIndex index;
@@ -54,4 +73,26 @@ TEST(NameIndex, TakesHashesThatWereMadeBefore) {
 }
 
 }  // namespace
+
+// Sets of pairs of numbers, possibly millions.
+
+namespace {
+
+TEST(PairSet, KnowsWhatItHolds) {
+  PairSet set;
+  EXPECT_FALSE(set.contains(0, 0));
+  EXPECT_FALSE(set.contains(1, 2));
+  EXPECT_TRUE(set.insert(0, 0));
+  EXPECT_FALSE(set.insert(0, 0));
+  for (u64 i = 1; i <= 10'000; ++i) EXPECT_TRUE(set.insert(7, i));
+  for (u64 i = 1; i <= 10'000; ++i) EXPECT_TRUE(set.insert(i, 7) == (i != 7));
+  for (u64 i = 1; i <= 10'000; ++i) EXPECT_FALSE(set.insert(7, i));
+  EXPECT_EQ(set.size(), 1u + 10'000 + 9'999);
+  EXPECT_TRUE(set.contains(0, 0));
+  EXPECT_TRUE(set.contains(9'999, 7));
+  EXPECT_FALSE(set.contains(8, 8));
+}
+
+}  // namespace
+
 }  // namespace modelutils

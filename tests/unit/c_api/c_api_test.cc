@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "c_api/last_error.h"
-#include "mlx/pack.h"
+#include "c_api/handle.h"
+#include "model/mlx/modules.h"
 #include "support/gguf_builder.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_dir.h"

@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include "base/system.h"
-#include "edit/exclusive_file.h"
-#include "gguf/find_journal.h"
-#include "io/edit_lock.h"
+#include "formats/gguf/edit_journal.h"
+#include "io/random_access_file.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::edit {

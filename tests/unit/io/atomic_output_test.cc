@@ -9,7 +9,6 @@
 #include <fstream>
 
 #include "io/copy_range.h"
-#include "io/write_back.h"
 #include "support/temp_dir.h"
 
 namespace modelutils {

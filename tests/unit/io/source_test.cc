@@ -8,10 +8,8 @@
 #include <filesystem>
 #include <thread>
 
-#include "io/mapped_file.h"
+#include "io/copy_range.h"
 #include "io/random_access_file.h"
-#include "io/same_bytes.h"
-#include "io/stream_source.h"
 #include "support/temp_dir.h"
 
 namespace modelutils {

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 
-#include "model/ollama_manifest.h"
 #include "support/temp_dir.h"
 
 namespace modelutils {

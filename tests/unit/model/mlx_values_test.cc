@@ -8,7 +8,7 @@
 #include "json/reader.h"
 #include "model/model.h"
 #include "support/temp_dir.h"
-#include "tensor/shape.h"
+#include "tensor/types.h"
 
 namespace modelutils {
 namespace {

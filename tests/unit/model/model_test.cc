@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "model/catalog.h"
 #include "model/safetensors_model.h"
-#include "model/statistics.h"
 #include "support/safetensors_text.h"
 #include "support/temp_dir.h"
 

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "io/directory_names.h"
+#include "io/model_folder.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
 

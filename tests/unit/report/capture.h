@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "io/text_output.h"
+#include "io/standard_output.h"
 
 namespace modelutils::test {
 

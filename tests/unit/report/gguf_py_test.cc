@@ -6,9 +6,9 @@
 #include <set>
 
 #include "capture.h"
-#include "gguf/split_set.h"
+#include "formats/gguf/split_set.h"
 #include "json/reader.h"
-#include "listing/listing.h"
+#include "model/listing/listing.h"
 #include "report/listing_forms.h"
 #include "support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "listing/listing.h"
+#include "model/listing/listing.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include "base/utf8.h"
 #include "capture.h"
 #include "json/reader.h"
-#include "listing/listing.h"
 #include "report/dump.h"
 #include "report/listing_forms.h"
 #include "support/gguf_builder.h"

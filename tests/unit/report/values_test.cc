@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "capture.h"
-#include "gguf/parse.h"
-#include "model/statistics.h"
+#include "formats/gguf/parse.h"
+#include "model/catalog.h"
 #include "support/gguf_builder.h"
 
 namespace modelutils {

@@ -1,4 +1,4 @@
-#include "model/byte_map.h"
+#include "model/catalog.h"
 
 #include <gtest/gtest.h>
 

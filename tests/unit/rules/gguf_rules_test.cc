@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "base/counted.h"
-#include "gguf/parse.h"
+#include "base/text.h"
+#include "formats/gguf/parse.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
 

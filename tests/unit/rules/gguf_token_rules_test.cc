@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "rules/gguf/rules.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"

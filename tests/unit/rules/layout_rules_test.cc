@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "rules/directory/head_values.h"
 #include "rules/directory/mlx_rules.h"
+#include "rules/directory/value_checks.h"
 #include "support/hf_directory.h"
 #include "support/opened_model.h"
 #include "support/temp_dir.h"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "formats/safetensors/parse.h"
 #include "json/reader.h"
 #include "model/catalog.h"
-#include "safetensors/parse.h"
 #include "support/opened_model.h"
 #include "support/safetensors_builder.h"
 #include "support/temp_dir.h"

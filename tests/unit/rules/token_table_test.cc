@@ -1,4 +1,4 @@
-#include "rules/gguf/token_table.h"
+#include "rules/gguf/vocabulary.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "template/interpreter.h"
-#include "template/natives.h"
 #include "template/operators.h"
 #include "template_fixture.h"
 

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "support/temp_dir.h"
-#include "template/capabilities.h"
+#include "template/render.h"
 #include "template_fixture.h"
 
 namespace modelutils {

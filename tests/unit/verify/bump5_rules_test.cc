@@ -6,11 +6,11 @@
 #include <cstring>
 #include <filesystem>
 
+#include "convert/to_bump/gguf_to_bump.h"
 #include "io/hash.h"
 #include "support/reference_bump5.h"
 #include "support/sampling.h"
 #include "support/temp_dir.h"
-#include "to_bump/gguf_to_bump.h"
 #include "verify/verify.h"
 
 namespace modelutils {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "arch/rope_scaling.h"
-#include "base/counted.h"
+#include "arch/rope.h"
+#include "base/text.h"
+#include "convert/to_bump/gguf_to_bump.h"
 #include "support/llama_model.h"
 #include "support/reference_bump.h"
 #include "support/temp_dir.h"
-#include "to_bump/gguf_to_bump.h"
 #include "verify/verify.h"
 
 namespace modelutils {

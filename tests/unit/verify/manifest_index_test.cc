@@ -1,5 +1,5 @@
 // Finds the lines of a manifest about a file; compared with a linear search by the rules in ManifestIndex's header.
-#include "verify/manifest/index.h"
+#include "verify/manifest/entries.h"
 
 #include <gtest/gtest.h>
 

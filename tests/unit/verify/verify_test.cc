@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "report/verify_report.h"
+#include "report/verify_text.h"
 #include "rules/formats.h"
 #include "support/gguf_builder.h"
 #include "support/safetensors_builder.h"

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tokenizer/byte_tokens.h"
+#include "tokenizer/tokenizer.h"
 
 using namespace modelutils;
 using namespace modelutils::tokenizer;

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/utf8.h"
-#include "gguf/keys.h"
-#include "gguf/parse.h"
+#include "formats/gguf/document.h"
+#include "formats/gguf/parse.h"
 #include "io/random_access_file.h"
 #include "support/temp_dir.h"
 #include "tokenizer_fixture.h"

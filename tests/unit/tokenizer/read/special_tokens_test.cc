@@ -1,7 +1,7 @@
 // Special token ids, add_* flags, added tokens, and their precedence.
 #include "tokenizer_fixture.h"
 
-#include "tokenizer/read/added_tokens.h"
+#include "tokenizer/read/vocabulary.h"
 
 namespace modelutils {
 namespace {

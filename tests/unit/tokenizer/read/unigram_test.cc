@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/escape.h"
-#include "tokenizer/charsmap.h"
+#include "tokenizer/tokenizer.h"
 #include "tokenizer_fixture.h"
 
 namespace modelutils {

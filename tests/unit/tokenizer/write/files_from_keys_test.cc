@@ -6,12 +6,12 @@
 #include <limits>
 
 #include "base/escape.h"
-#include "gguf/parse.h"
+#include "formats/gguf/parse.h"
 #include "json/reader.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
 #include "support/tokenizer_builder.h"
-#include "tokenizer/read/pre_tokenizer.h"
+#include "tokenizer/read/pipeline.h"
 
 namespace modelutils {
 namespace {

@@ -1,0 +1,63 @@
+// What is quantised: a GGUF model, or a directory as mlx2gguf would convert it, as rows of blocks of some type.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "convert/to_gguf/mlx_to_gguf.h"
+#include "formats/gguf/write.h"
+#include "tensor/quantize/mix.h"
+#include "tensor/types.h"
+
+namespace modelutils::requantize {
+
+struct SourceTensor {
+  std::string name;
+  std::vector<u64> ne;  ///< ne0 first
+  TensorType type = TensorType::F32;
+  std::string form;  ///< how the source has it: "BF16", "affine 4-bit, group 64, F16 scales"
+  u64 granule = 1;   ///< rows are read in multiples of this
+
+  u64 rows() const;
+  u64 row_size() const;  ///< bytes of a row
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  const std::vector<SourceTensor>& tensors() const { return tensors_; }
+  const std::vector<gguf::OutKey>& keys() const { return keys_; }  ///< without those of splits
+  u64 alignment() const { return alignment_; }
+  const quantize::MixModel& model() const { return model_; }
+  const std::vector<std::string>& inputs() const { return inputs_; }  ///< every file that is read
+  const FindingLog& remarks() const { return remarks_; }
+  /// Of a pipe: its tensors in the order of their data, as indexes into tensors(). All of their rows are read once, in
+  /// that order. Otherwise empty, and rows may be read in any order.
+  const std::vector<std::size_t>& only_order() const { return only_order_; }
+
+  /// Rows [first, first + count) of a tensor, whole granules, as blocks of its type. Called by several threads at once;
+  /// `thread` tells them apart.
+  virtual Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) const = 0;
+
+ protected:
+  std::vector<SourceTensor> tensors_;
+  std::vector<gguf::OutKey> keys_;
+  u64 alignment_ = 32;
+  quantize::MixModel model_;
+  std::vector<std::string> inputs_;
+  FindingLog remarks_;
+  std::vector<std::size_t> only_order_;
+};
+
+/// Opens a GGUF file, any part of a split model, or a directory (or its index). Errors: those of opening; every error
+/// of class container of a GGUF file; those of mlx2gguf for a directory; "io-pipe" for a pipe with a part of a model,
+/// or with adapters; "quantize-big-endian", "quantize-no-tensors". `conversion`: the options of mlx2gguf that go with a
+/// directory.
+Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
+                                                  unsigned threads);
+
+}  // namespace modelutils::requantize

@@ -1,0 +1,360 @@
+#include "convert/to_directory/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "arch/projectors.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "convert/to_directory/config_from_keys.h"
+#include "convert/to_directory/encode.h"
+#include "convert/to_directory/fused.h"
+#include "formats/gguf/document.h"
+#include "formats/hf/config_members.h"
+#include "formats/hf/model_card.h"
+#include "json/writer.h"
+#include "model/catalog.h"
+#include "rules/gguf/rules.h"
+
+namespace modelutils::to_directory {
+
+namespace {
+
+constexpr std::string_view single_name = "model.safetensors";
+constexpr std::string_view index_name = "model.safetensors.index.json";
+constexpr std::size_t most_shards = 99999;
+
+std::string shard_name(std::size_t number, std::size_t count) {
+  return count == 1 ? std::string(single_name) : fmt::format("model-{:05}-of-{:05}.safetensors", number + 1, count);
+}
+
+class DirectoryPlanner {
+ public:
+  explicit DirectoryPlanner(const GgufToMlxOptions& options) : options_(options) {}
+
+  Result<DirectoryPlan> plan() {
+    plan_.report.kind = ReportKind::gguf2mlx;
+    plan_.report.input = options_.input;
+    plan_.report.output = options_.output;
+    plan_.report.dry_run = options_.dry_run;
+    MU_TRY(open_input());
+    if (options_.raw_names) {
+      plan_.map = map_raw(plan_.catalog);
+    } else {
+      MU_TRY(understand());
+    }
+    MU_ASSIGN(plan_.forms, choose_forms(plan_.catalog, plan_.map.tensors, options_.forms, options_.threads));
+    MU_TRY(lay_out());
+    add_index();
+    if (!options_.raw_names) MU_TRY(add_side_files());
+    report_tensors();
+    return std::move(plan_);
+  }
+
+ private:
+  tl::unexpected<Error> refused(std::string code, std::string message) const {
+    return input_error(std::move(code), std::move(message), {}, {}, options_.input);
+  }
+
+  // Opens the file and refuses it if verify would report an error. Raw tensors may break rules that only loaders need.
+  Status open_input() {
+    MU_ASSIGN(plan_.set, gguf::open_set(options_.input, options_.links));
+    for (const gguf::SetFile& file : plan_.set.files) {
+      if (file.source->size()) continue;
+      return input_error("io-not-regular", "is a pipe; the tensors are read out of order, so save it to a file first",
+                         {}, {}, file.path);
+    }
+    const Findings container = gguf_container_findings(plan_.set);
+    if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, options_.input));
+    plan_.report.remarks.add_all(leading_warnings(container));
+    const gguf::Document& document = plan_.set.files.front().document;
+    if (document.big_endian) {
+      return refused("convert-big-endian", "is a big-endian file; only little-endian files can be converted");
+    }
+    index_ = std::make_unique<gguf::Index>(document);
+    plan_.report.architecture = index_->architecture();
+    plan_.catalog = catalog_of(plan_.set);
+    if (plan_.catalog.readable() == 0) {
+      return refused("convert-no-tensors", index_->key("tokenizer.ggml.model") != nullptr
+                                               ? "is a vocabulary without a model: it has no tensors"
+                                               : "has no tensors");
+    }
+    return {};
+  }
+
+  Status understand() {
+    MU_TRY(arch::refuse_image_model(plan_.set));
+    HfConfigOptions config_options;
+    config_options.model_type = options_.model_type;
+    MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
+    const FindingLog rules = gguf_structure_rules(plan_.set, TokenTexts::read, options_.threads);
+    const Findings of_loader = gguf_loader_rules(plan_.set).findings();  // before fused tensors are split
+    if (take_fused_apart(plan_.set)) {
+      index_ = std::make_unique<gguf::Index>(plan_.set.files.front().document);
+      plan_.catalog = catalog_of(plan_.set);
+    }
+    MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
+    const Findings findings = rules.findings();
+    if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
+    // Plain directories use the published names, which both readers know for most families. Only mlx-lm reads packed
+    // ones.
+    const bool is_for_mlx = will_be_packed() || config_.family->config.only_mlx_names;
+    const DirectoryStyle style = is_for_mlx ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
+    MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, plan_.set, *index_, plan_.catalog, style));
+    // Reported last, since the mapping has better messages. A directory made from such a file would be just as wrong.
+    if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, options_.input));
+    is_mlx_ = style == DirectoryStyle::mlx;
+    plan_.report.model_type = config_.model_type;
+    plan_.report.assumed = config_.assumed;
+    plan_.report.left_out = plan_.map.left_out;
+    warn_of_losses(plan_.map.left_out, plan_.report.remarks);
+    return {};
+  }
+
+  bool will_be_packed() const {
+    return !options_.forms.dequantize &&
+           std::any_of(plan_.catalog.tensors.begin(), plan_.catalog.tensors.end(),
+                       [](const Tensor& tensor) { return type_info(*tensor.type).is_quantized; });
+  }
+
+  // The tensors of one module, and their size.
+  struct Parts {
+    std::vector<safetensors::OutTensor> tensors;  // one, or two or three with scales (and biases)
+    u64 bytes = 0;
+  };
+
+  static Parts parts_of(const DirectoryTensor& tensor, const DirectoryForm& form) {
+    const EncodedSizes row = encoded_sizes(tensor, form);
+    Parts parts;
+    parts.bytes = (row.weight + row.scales + row.biases) * tensor.rows();
+    if (!form.is_packed()) {
+      parts.tensors.push_back({tensor.name, form.type, tensor.shape()});
+      return parts;
+    }
+    const auto with_columns = [&](u64 columns) {
+      std::vector<u64> shape = tensor.shape();
+      shape.back() = columns;
+      return shape;
+    };
+    const std::string module = tensor.module();
+    const u64 groups = tensor.ne.front() / form.params.group_size;
+    parts.tensors.push_back({tensor.name, TensorType::U32, with_columns(tensor.ne.front() / 32 * form.params.bits)});
+    parts.tensors.push_back({module + ".scales", form.type, with_columns(groups)});
+    if (row.biases > 0) parts.tensors.push_back({module + ".biases", form.type, with_columns(groups)});
+    return parts;
+  }
+
+  Status lay_out() {
+    std::vector<Parts> parts;
+    std::vector<std::size_t> starts = {0};
+    u64 size = 0;
+    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
+      parts.push_back(parts_of(plan_.map.tensors[i], plan_.forms[i]));
+      if (size > 0 && size + parts.back().bytes > options_.shard_size) {
+        starts.push_back(i);
+        size = 0;
+      }
+      size += parts.back().bytes;
+    }
+    if (starts.size() > most_shards) {
+      return usage_error(fmt::format("--shard-size would make {} files, at most {} are allowed; choose a larger size",
+                                     starts.size(), most_shards));
+    }
+    plan_.stream.resize(parts.size());
+    const safetensors::OutMetadata metadata = {{"format", is_mlx_ ? "mlx" : "pt"}};
+    for (std::size_t f = 0; f < starts.size(); ++f) {
+      const std::size_t end = f + 1 < starts.size() ? starts[f + 1] : parts.size();
+      MU_TRY(lay_out_shard(shard_name(f, starts.size()), metadata, parts, starts[f], end));
+    }
+    return {};
+  }
+
+  Status lay_out_shard(std::string name, const safetensors::OutMetadata& metadata, const std::vector<Parts>& parts,
+                       std::size_t begin, std::size_t end) {
+    std::vector<safetensors::OutTensor> tensors;
+    for (std::size_t i = begin; i < end; ++i) {
+      tensors.insert(tensors.end(), parts[i].tensors.begin(), parts[i].tensors.end());
+    }
+    PlannedShard shard;
+    shard.name = std::move(name);
+    MU_ASSIGN(shard.layout, safetensors::layout(metadata, tensors));
+    std::size_t next = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      const DirectoryTensor& tensor = plan_.map.tensors[i];
+      StreamTensor& stream = plan_.stream[i];
+      stream.file = plan_.shards.size();
+      stream.rows = tensor.rows();
+      // With `by_element`, reads as many rows as possible at once.
+      if (tensor.by_element) stream.chunk_rows = rows_at_once(tensor);
+      stream.is_measured = !plan_.forms[i].exact;
+      const EncodedSizes row = encoded_sizes(tensor, plan_.forms[i]);
+      const std::array<u64, max_parts> row_bytes = {row.weight, row.scales, row.biases};
+      for (std::size_t p = 0; p < parts[i].tensors.size(); ++p, ++next) {
+        stream.parts[p] = {shard.layout.header.size() + shard.layout.offsets[next].first, row_bytes[p]};
+        weight_map_[tensors[next].name] = shard.name;
+        total_size_ += shard.layout.offsets[next].second - shard.layout.offsets[next].first;
+      }
+    }
+    plan_.report.files.push_back({shard.name, shard.layout.file_size, tensors.size()});
+    plan_.shards.push_back(std::move(shard));
+    return {};
+  }
+
+  void add_index() {
+    u64 parameters = 0;
+    for (const DirectoryTensor& tensor : plan_.map.tensors) parameters += tensor.elements();
+    json::Writer out(json::Writer::Style::pretty);
+    {
+      const auto in_object = out.object();
+      {
+        const auto in_metadata = out.object("metadata");
+        out.member("total_size", total_size_);
+        out.member("total_parameters", parameters);
+      }
+      const auto in_weight_map = out.object("weight_map");
+      for (const auto& [name, file] : weight_map_) out.member(name, file);
+    }
+    out.end_line();
+    add_file(std::string(index_name), out.text());
+  }
+
+  void add_file(std::string name, std::string content) {
+    plan_.report.files.push_back({name, content.size(), 0});
+    plan_.side_files.emplace_back(std::move(name), std::move(content));
+  }
+
+  Status add_side_files() {
+    hf::ConfigMembers config = config_.config;
+    config.push_back({"torch_dtype", torch_dtype(plan_.map, plan_.forms)});
+    if (const auto members = quantization_members(plan_.map, plan_.forms)) {
+      config.push_back({"quantization", *members});
+      config.push_back({"quantization_config", *members});
+    }
+    add_file("config.json", hf::config_text(config));
+    if (!config_.generation.empty()) add_file("generation_config.json", hf::config_text(config_.generation));
+    hf::ModelCardOptions card;
+    card.library = is_mlx_ ? "mlx" : "transformers";
+    const std::string source = base_name_of(plan_.set.files.front().path);
+    card.source = source;
+    card.made_by = "gguf2mlx of modelutils";
+    MU_ASSIGN(std::string text, hf::model_card_text(plan_.set, card));
+    add_file("README.md", std::move(text));
+    return options_.no_tokenizer ? Status{} : add_tokenizer();
+  }
+
+  Status add_tokenizer() {
+    tokenizer::RebuildOptions rebuild;
+    rebuild.pre = options_.pre;
+    auto rebuilt = tokenizer::tokenizer_files_from_keys(plan_.set, rebuild);
+    if (!rebuilt) {
+      rebuilt.error().message += "; --no-tokenizer leaves it out";
+      return tl::make_unexpected(in_file(std::move(rebuilt.error()), options_.input));
+    }
+    plan_.tokenizer = std::move(*rebuilt);
+    plan_.report.remarks.add_all(plan_.tokenizer->findings);
+    for (const std::string_view name : plan_.tokenizer->file_names()) {
+      u64 bytes = 0;
+      plan_.tokenizer->write_file(name, [&](std::string_view piece) { bytes += piece.size(); });
+      plan_.report.files.push_back({std::string(name), bytes, 0});
+    }
+    return {};
+  }
+
+  void report_tensors() {
+    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
+      const DirectoryTensor& tensor = plan_.map.tensors[i];
+      const DirectoryForm& form = plan_.forms[i];
+      TensorReport report;
+      report.name = tensor.name;
+      for (const RecipePart& part : tensor.parts) {
+        const Tensor& source = plan_.catalog.tensors[part.source];
+        report.source += report.source.empty() ? "" : " + ";
+        report.source += source.name;
+        const std::string type(type_name(*source.type));
+        if (report.source_form.find(type) == std::string::npos) {
+          report.source_form += (report.source_form.empty() ? "" : " + ") + type;
+        }
+      }
+      if (tensor.parts.empty()) report.source = report.source_form = "key";
+      report.form = form.text();
+      report.shape = tensor.shape();
+      for (const StreamTensor::Part& part : plan_.stream[i].parts) report.bytes += part.row_bytes * tensor.rows();
+      report.exact = form.exact;
+      report.rms = form.exact ? std::optional(form.rms) : std::nullopt;
+      report.reason = form.reason;
+      plan_.report.tensors.push_back(std::move(report));
+    }
+    remark_float32();
+  }
+
+  // A single F32 tensor makes all activations F32, as does a mix of BF16 and F16. All-F32 plain directories are not
+  // remarked on: they were asked for, or the file is F32.
+  void remark_float32() {
+    const auto count = [&](TensorType type) {
+      return std::count_if(plan_.forms.begin(), plan_.forms.end(),
+                           [&](const DirectoryForm& form) { return form.type == type; });
+    };
+    const auto all = static_cast<std::ptrdiff_t>(plan_.forms.size());
+    const auto wide = count(TensorType::F32);
+    const auto half = count(TensorType::F16);
+    const auto brain = count(TensorType::BF16);
+    const bool is_packed =
+        std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const DirectoryForm& form) { return form.is_packed(); });
+    if (options_.raw_names || (wide == all && !is_packed)) return;
+    std::string what;
+    if (wide > 0) {
+      what = fmt::format("{} of {} tensors have F32 values or scales", wide, all);
+    } else if (half > 0 && brain > 0) {
+      what = fmt::format("{} of {} tensors have F16 values or scales, {} have BF16", half, all, brain);
+    } else {
+      return;
+    }
+    plan_.report.remarks.note(
+        Scope::model, "convert-float32",
+        what +
+            ": MLX then computes activations in F32, which takes more time and memory; --scales f16 and --dtype "
+            "f16 avoid that");
+  }
+
+  const GgufToMlxOptions& options_;
+  DirectoryPlan plan_;
+  std::unique_ptr<gguf::Index> index_;
+  HfConfig config_;
+  bool is_mlx_ = false;
+  std::map<std::string, std::string> weight_map_;
+  u64 total_size_ = 0;
+};
+
+}  // namespace
+
+u64 DirectoryPlan::total_bytes() const {
+  return report.bytes();
+}
+
+Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options) {
+  const LogStep step("plan");
+  return DirectoryPlanner(options).plan();
+}
+
+bool is_name_of_ours(std::string_view name) {
+  static constexpr std::string_view names[] = {single_name,
+                                               index_name,
+                                               "config.json",
+                                               "generation_config.json",
+                                               "tokenizer.json",
+                                               "tokenizer_config.json",
+                                               "special_tokens_map.json",
+                                               "chat_template.jinja",
+                                               "README.md"};
+  if (std::find(std::begin(names), std::end(names), name) != std::end(names)) return true;
+  // Sharded names such as "model-00001-of-00003.safetensors".
+  constexpr std::string_view pattern = "model-#####-of-#####.safetensors";
+  return name.size() == pattern.size() &&
+         std::equal(name.begin(), name.end(), pattern.begin(),
+                    [](char c, char wanted) { return wanted == '#' ? c >= '0' && c <= '9' : c == wanted; });
+}
+
+}  // namespace modelutils::to_directory

@@ -1,0 +1,51 @@
+// The plan of a GGUF -> directory conversion: every file with its header, every tensor with its form and offset. It is
+// made before any output is written, and everything that can be refused is refused here.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "convert/to_directory/encode.h"
+#include "convert/to_directory/forms.h"
+#include "convert/to_directory/gguf_to_mlx.h"
+#include "convert/to_directory/tensor_map.h"
+#include "convert/transfer/report.h"
+#include "convert/transfer/stream.h"
+#include "formats/gguf/split_set.h"
+#include "formats/safetensors/parse.h"
+#include "model/catalog.h"
+#include "tokenizer/write/files_from_keys.h"
+
+namespace modelutils::to_directory {
+
+struct PlannedShard {
+  std::string name;  ///< "model.safetensors" or "model-00001-of-00003.safetensors"
+  safetensors::OutLayout layout;
+};
+
+struct DirectoryPlan {
+  gguf::SplitSet set;
+  Catalog catalog;
+  DirectoryMap map;
+  std::vector<DirectoryForm> forms;  ///< one per tensor of the map
+  std::vector<StreamTensor> stream;  ///< one per tensor of the map, with parts weight, scales, biases
+  std::vector<PlannedShard> shards;
+  std::vector<std::pair<std::string, std::string>> side_files;  ///< names and contents of other files
+  std::optional<tokenizer::RebuiltTokenizer> tokenizer;         ///< its files are written piece by piece
+  TransferReport report;
+
+  u64 total_bytes() const;
+};
+
+/// Plans the conversion. Errors: those of gguf_to_mlx() that need no output.
+Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options);
+
+/// True if gguf2mlx writes files of this name.
+bool is_name_of_ours(std::string_view name);
+
+}  // namespace modelutils::to_directory

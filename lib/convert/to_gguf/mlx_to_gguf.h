@@ -1,0 +1,47 @@
+// Converts an MLX or Hugging Face directory to a GGUF that llama.cpp loads. Plans from headers and scales, then
+// streams, checks and renames.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "convert/merge/merge.h"
+#include "convert/transfer/mlx_target.h"
+#include "convert/transfer/report.h"
+#include "io/model_folder.h"
+#include "io/standard_output.h"
+#include "model/hf_model.h"
+
+namespace modelutils::to_gguf {
+
+struct MlxToGgufOptions {
+  std::string directory;
+  std::string output;  ///< "-" streams to standard output
+  RepackOptions repack;
+  std::string pre;        ///< --pre
+  std::string pre_force;  ///< --pre-force
+  std::optional<std::string> name;
+  bool no_vocab = false;
+  PredictionChoice prediction = PredictionChoice::by_runtime;
+  std::vector<adapter::Wanted> adapters;      ///< to merge, in this order
+  OutsideLinks links = OutsideLinks::refuse;  ///< symbolic links out of the directory
+  bool ignore_index = false;                  ///< use the shards that are present instead of the index
+  std::optional<u64> split_max_size;          ///< limit on the padded tensor data bytes per file
+  bool force = false;
+  bool dry_run = false;
+  unsigned threads = default_threads();
+  /// Called with the finished report before the outputs get their final names. If it fails, no output appears.
+  std::function<Status(const TransferReport&)> deliver;
+};
+
+/// Converts the directory, or only plans with dry_run. Restarts `progress` with the number of bytes to write. On an
+/// error no output is left under its final name.
+///
+/// Errors: everything verify calls an error in the directory; "convert-…" and "hf-tok-…" (docs/findings.md); those of
+/// AtomicOutput; "convert-self-check" if the output breaks one of our rules (a bug).
+Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& progress);
+
+}  // namespace modelutils::to_gguf

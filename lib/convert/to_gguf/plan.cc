@@ -1,0 +1,421 @@
+#include "convert/to_gguf/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "arch/families.h"
+#include "arch/key_writer.h"
+#include "arch/prediction_rows.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "convert/to_gguf/keys.h"
+#include "formats/gguf/parse.h"
+#include "formats/hf/config_members.h"
+#include "formats/hf/model_card.h"
+#include "io/file_kind.h"
+#include "io/random_access_file.h"
+#include "model/forms/foreign_forms.h"
+#include "rules/directory/mlx_rules.h"
+#include "rules/safetensors/rules.h"
+#include "tensor/types.h"
+#include "tokenizer/read/read_tokenizer.h"
+
+namespace modelutils::to_gguf {
+
+namespace {
+
+constexpr u64 alignment = 32;  // fixed: the parts of a split model carry no general.alignment key
+
+class Planner {
+ public:
+  explicit Planner(const MlxToGgufOptions& options) : options_(options) {}
+
+  Result<GgufPlan> plan() {
+    MU_ASSIGN(Model opened, open_source());
+    MU_ASSIGN(plan_.model, understand_model(std::make_shared<const Model>(std::move(opened)), options_.prediction));
+    plan_.model->directory = options_.directory;
+    MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
+    MU_TRY(merge_adapters());
+    plan_.report.left_out = plan_.map.left_out;
+    const std::vector<LeftOut>& left_out = plan_.model->left_out;
+    plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
+    warn_of_losses(left_out, plan_.report.remarks);
+    plan_.report.remarks.add_all(plan_.map.remarks);
+    remark_prediction();
+    MU_TRY(choose_forms());
+    MU_TRY(add_scales());
+    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));
+    MU_TRY(make_keys());
+    if (options_.prediction == PredictionChoice::only) keep_prediction_alone();
+    MU_TRY(lay_out_files());
+    plan_.report.input = options_.directory;
+    plan_.report.architecture = plan_.model->family->gguf;
+    plan_.report.dry_run = options_.dry_run;
+    return std::move(plan_);
+  }
+
+ private:
+  // Opens the directory and refuses it if verify would report an error.
+  Result<Model> open_source() {
+    MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
+    probe.ignore_index = options_.ignore_index;
+    if (!probe.is_directory) {
+      const FileKind kind = file_kind(probe.head);
+      return input_error("convert-not-directory",
+                         kind == FileKind::unknown
+                             ? "is not a directory; pass the model's directory"
+                             : fmt::format("is {}; pass the model's directory", file_kind_text(kind)),
+                         {}, {}, options_.directory);
+    }
+    if (!probe.format) {
+      SafetensorsModel nothing;  // understand_model() reports what is missing
+      nothing.set.path = options_.directory;
+      return Model(std::move(nothing));
+    }
+    MU_ASSIGN(Model model, open_model(std::move(probe)));
+    // Calls the checks directly instead of through the table of formats: st-dump also plans and would otherwise link
+    // the rules of every format.
+    MU_ASSIGN(const CheckedModel checked,
+              model.format == Format::mlx ? check_model_directory(model) : check_safetensors(model));
+    for (const Finding& finding : checked.findings.findings()) {
+      // Notes on the layout and on the template, which is copied unchanged, belong in the report.
+      const bool is_remark =
+          finding.code == "hf-layout-metadata" || (finding.code == "template-normal-token" && !options_.no_vocab);
+      if (is_remark) plan_.report.remarks.add(finding);
+      if (finding.severity != Severity::error || finding.scope == Scope::data) continue;
+      // The tokenizer is read below, which gives better messages; --no-vocab does not need it.
+      if (finding.code.starts_with("hf-tok-") || finding.code == "hf-tokenizer-missing") continue;
+      return tl::make_unexpected(with_path(finding, options_.directory));
+    }
+    return model;
+  }
+
+  // Notes what happens to the blocks that predict further tokens; warn_of_losses() reports dropped ones.
+  void remark_prediction() {
+    const HfModel& model = *plan_.model;
+    FindingLog& remarks = plan_.report.remarks;
+    const u64 blocks = model.prediction_blocks;
+    if (blocks > 0 && options_.prediction == PredictionChoice::by_runtime) {
+      remarks.note(Scope::model, "convert-mtp",
+                   fmt::format("{} for multi-token prediction (MTP) {} kept, because llama.cpp can draft with {}; "
+                               "--mtp drop leaves {} out",
+                               counted(blocks, "block"), verb(blocks, "is", "are"), verb(blocks, "it", "them"),
+                               verb(blocks, "it", "them")));
+    }
+    if (plan_.map.shifts_block_norms) {
+      remarks.note(Scope::model, "convert-mtp",
+                   "the norms of the multi-token prediction (MTP) blocks have a mean near 0, so they are taken as "
+                   "stored minus 1, unlike the others in this directory");
+    }
+    const u64 stated = model.config.count_field(arch::prediction_fields).value_or(0);
+    const bool has_none = blocks == 0 && std::ranges::none_of(model.left_out, [](const LeftOut& tensor) {
+                            return tensor.reason == LeftOutReason::prediction;
+                          });
+    if (stated == 0 || !has_none || model.family->prediction.tensors.empty()) return;
+    remarks.note(Scope::model, "convert-mtp-stripped",
+                 fmt::format("announces {} for multi-token prediction (MTP), but the directory has none of {} tensors, "
+                             "because mlx-lm leaves them out",
+                             counted(stated, "block"), verb(stated, "its", "their")),
+                 std::string(arch::stated_field(model.config, arch::prediction_fields)));
+  }
+
+  u64 trunk() const { return plan_.map.sizes.get(arch::symbol::layers); }
+  bool is_of_prediction(const std::string& tensor) const {
+    return plan_.model->prediction_blocks > 0 && arch::block_of(tensor).value_or(0) >= trunk();
+  }
+
+  // Keeps only the prediction blocks and the tensors outside all layers, like gguf-edit --extract-mtp on a whole model.
+  void keep_prediction_alone() {
+    std::vector<std::string> names;
+    for (const MappedTensor& tensor : plan_.map.tensors) names.push_back(tensor.name);
+    keys_.push_back(extracted_from(names, trunk()));
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (arch::block_of(names[i]) && !is_of_prediction(names[i])) continue;
+      if (kept != i) {
+        plan_.map.tensors[kept] = std::move(plan_.map.tensors[i]);
+        plan_.forms[kept] = std::move(plan_.forms[i]);
+        plan_.report.tensors[kept] = std::move(plan_.report.tensors[i]);
+      }
+      ++kept;
+    }
+    plan_.map.tensors.resize(kept);
+    plan_.forms.resize(kept);
+    plan_.report.tensors.resize(kept);
+  }
+
+  Status merge_adapters() {
+    if (options_.adapters.empty()) return {};
+    adapter::Base base;
+    base.family = plan_.model->family;
+    base.sizes = plan_.map.sizes;
+    base.is_tied = std::ranges::none_of(plan_.map.tensors,
+                                        [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
+    MU_ASSIGN(auto merges, adapter::plan_merge(options_.adapters, base, open_adapter));
+    for (MappedTensor& tensor : plan_.map.tensors) {
+      const auto merge = merges.find(tensor.name);
+      if (merge == merges.end()) continue;
+      merge->second->set_base(
+          [model = plan_.model.get(), base = tensor](u64 first, u64 count, std::span<float> values) -> Status {
+            StoredRows rows;
+            MU_TRY(read_stored_rows(*model, base, first, count, rows));
+            decode_rows(*model, base, rows, values);
+            return {};
+          },
+          row_granule(tensor));
+      tensor.merge = std::move(merge->second);
+      merges.erase(merge);
+    }
+    if (merges.empty()) return {};
+    return input_error(
+        "adapter-target",
+        fmt::format("is changed by {}, but the base has no separate tensor for it", merges.begin()->second->text()),
+        at_tensor(merges.begin()->first), {}, options_.directory);
+  }
+
+  Status choose_forms() {
+    const std::vector<MappedTensor>& tensors = plan_.map.tensors;
+    plan_.forms.resize(tensors.size());
+    const Look look = options_.dry_run ? Look::size : Look::all;
+    MU_TRY(parallel_for(tensors.size(), options_.threads, [&](u64 i, unsigned) -> Status {
+      MU_ASSIGN(plan_.forms[i], choose_form(*plan_.model, tensors[i], options_.repack, look));
+      return {};
+    }));
+    return {};
+  }
+
+  // Adds a ".scale" tensor for each tensor whose overall factor its blocks cannot hold.
+  Status add_scales() {
+    const std::size_t count = plan_.forms.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!plan_.forms[i].target.has_scale) continue;
+      MU_ASSIGN(MappedTensor scale, scale_tensor(*plan_.model, plan_.map.tensors[i]));
+      MU_ASSIGN(GgufForm form, choose_form(*plan_.model, scale, options_.repack, Look::all));
+      form.source = plan_.forms[i].source;
+      plan_.map.tensors.push_back(std::move(scale));
+      plan_.forms.push_back(std::move(form));
+    }
+    return {};
+  }
+
+  Status report_tensor(std::size_t i) {
+    const MappedTensor& tensor = plan_.map.tensors[i];
+    const GgufForm& form = plan_.forms[i];
+    const std::optional<u64> bytes = tensor_bytes(form.type, tensor.ne);
+    if (!bytes) {
+      return input_error(
+          "convert-shape",
+          fmt::format("rows of {} elements do not fill whole {} blocks", tensor.columns(), type_name(form.type)),
+          at_tensor(tensor.name), {}, options_.directory);
+    }
+    if (form.target.may_overflow) {
+      plan_.report.remarks.warning(
+          Scope::model, "convert-overflow",
+          "has scales so large that values may become infinite; run verify --data MODEL_DIR to find out",
+          at_tensor(form.source));
+    }
+    plan_.report.tensors.push_back({tensor.name,
+                                    form.source,
+                                    form.source_form,
+                                    std::string(type_name(form.type)),
+                                    tensor.ne,
+                                    *bytes,
+                                    form.measured ? std::optional(form.exact) : std::nullopt,
+                                    form.reason,
+                                    {},
+                                    {}});
+    return {};
+  }
+
+  Status make_keys() {
+    MU_ASSIGN(arch::ModelKeys hyper,
+              arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes, plan_.model->is_mlx));
+    FindingLog& remarks = plan_.report.remarks;
+    tokenizer::TokenizerOptions tokenizer_options;
+    tokenizer_options.embedding_rows = plan_.map.sizes.get(arch::symbol::vocabulary);
+    tokenizer_options.config = &plan_.model->config;
+    tokenizer_options.pre = options_.pre;
+    tokenizer_options.pre_force = options_.pre_force;
+    const ModelFolder& folder = plan_.model->opened.folder;
+    MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config(folder));
+    remarks.add_all(generation.findings);
+    tokenizer_options.generation = &generation;
+    std::optional<tokenizer::Tokenizer> tokenizer;
+    if (!options_.no_vocab) {
+      MU_ASSIGN(tokenizer, tokenizer::read_tokenizer(folder, tokenizer_options));
+      remarks.add_all(tokenizer->findings);
+    }
+    MU_ASSIGN(const hf::ModelCard card, hf::read_model_card(folder, remarks));
+    GeneralFacts facts = general_facts();
+    facts.sampling = hf::read_sampling(generation, remarks);
+    facts.identity = find_identity(card, plan_.model->config, options_.directory, facts.parameters);
+    MU_ASSIGN(plan_.report.name, model_name(tokenizer, facts.identity.name));
+    facts.identity.name = plan_.report.name;
+    keys_ = general_keys(facts);
+    append(adapter_keys(options_.adapters));
+    append(model_card_keys(card));
+    if (const u64 blocks = plan_.model->prediction_blocks; blocks > 0) {
+      add_prediction_keys(*plan_.model->family, plan_.map.block_sizes, blocks, hyper.keys);
+    }
+    append(std::move(hyper.keys));
+    for (const LayerNumbers& numbers : plan_.map.numbers) {
+      MU_ASSIGN(const std::vector<float> values, read_numbers(*plan_.model, numbers));
+      keys_.push_back(gguf::make_key_f32s(numbers.key, values));
+    }
+    append(tokenizer ? tokenizer_keys(*tokenizer) : no_vocab_keys());
+    *folder.memory = {};  // frees the cached files: large vocabularies take much memory
+    remarks.add_all(hyper.remarks);
+    return {};
+  }
+
+  void append(std::vector<gguf::OutKey> more) {
+    keys_.insert(keys_.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+
+  // If the name contains "phi-3", llama.cpp requires Phi-3's tokens: it fails without them, and with them it strips the
+  // whitespace after special tokens as Phi-3's own tokenizer does.
+  Result<std::string> model_name(const std::optional<tokenizer::Tokenizer>& tokenizer, const std::string& found) {
+    std::string name = options_.name.value_or(found);
+    const bool says_phi3 = tokenizer::promises_phi3_tokens(name);
+    const std::string wanted(plan_.model->family->wanted_name);
+    const bool may_say_it = tokenizer && tokenizer->allows_phi3_name();
+    if (!says_phi3 && !options_.name && may_say_it && !wanted.empty()) {
+      return name.empty() ? wanted : wanted + " " + name;
+    }
+    if (!says_phi3 || may_say_it) return name;
+    if (options_.name) {
+      return input_error("convert-name",
+                         "a name with 'phi3' or 'phi-3' makes llama.cpp look up tokens that this vocabulary lacks; "
+                         "choose another with --name",
+                         "--name", {}, options_.directory);
+    }
+    return std::string();
+  }
+
+  // Parameter counts and file type cover the layers only, so they do not depend on prediction blocks.
+  GeneralFacts general_facts() const {
+    GeneralFacts facts;
+    facts.architecture = plan_.model->family->gguf;
+    facts.n_expert = plan_.map.sizes.get(arch::symbol::experts);
+    std::map<TensorType, u64> elements_of;
+    for (std::size_t i = 0; i < plan_.forms.size(); ++i) {
+      const MappedTensor& tensor = plan_.map.tensors[i];
+      if (is_of_prediction(tensor.name)) continue;
+      const TensorType type = plan_.forms[i].type;
+      const u64 elements = element_count(tensor.ne).value_or(0);
+      facts.parameters += elements;
+      if (tensor.name.ends_with("_exps.weight")) facts.expert_parameters += elements;  // biases count whole
+      if (tensor.ne.size() > 1) elements_of[type] += elements;
+    }
+    const auto most = std::max_element(elements_of.begin(), elements_of.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != elements_of.end()) facts.file_type = file_type_code(most->first);
+    return facts;
+  }
+
+  // Returns the first tensor of each file. A file takes as many tensors as fit the limit, but at least one.
+  std::vector<std::size_t> file_starts() const {
+    std::vector<std::size_t> starts = {0};
+    if (!options_.split_max_size) return starts;
+    u64 size = 0;
+    for (std::size_t i = 0; i < plan_.report.tensors.size(); ++i) {
+      const u64 padded = checked_round_up(plan_.report.tensors[i].bytes, alignment).value_or(0);
+      if (size > 0 && size + padded > *options_.split_max_size) {
+        starts.push_back(i);
+        size = 0;
+      }
+      size += padded;
+    }
+    return starts;
+  }
+
+  Status lay_out_files() {
+    const std::vector<std::size_t> starts = file_starts();
+    const std::size_t count = starts.size();
+    const std::size_t tensors = plan_.report.tensors.size();
+    if (count > 65535) {
+      return usage_error(
+          fmt::format("--split-max-size would make {} files, at most 65535 are allowed; choose a larger size", count));
+    }
+    for (std::size_t f = 0; f < count; ++f) {
+      const std::size_t end = f + 1 < count ? starts[f + 1] : tensors;
+      std::vector<gguf::OutKey> keys;
+      if (f == 0) keys = keys_;
+      if (count > 1) {
+        keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(f)));
+        keys.push_back(gguf::make_key_u16("split.count", static_cast<u16>(count)));
+        keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(tensors)));
+      }
+      MU_TRY(lay_out_file(keys, starts[f], end, count > 1 ? split_path(f, count) : options_.output));
+    }
+    return {};
+  }
+
+  Status lay_out_file(const std::vector<gguf::OutKey>& keys, std::size_t begin, std::size_t end, std::string path) {
+    std::vector<gguf::OutTensor> tensors;
+    for (std::size_t i = begin; i < end; ++i) {
+      tensors.push_back({plan_.report.tensors[i].name, plan_.forms[i].type, plan_.map.tensors[i].ne});
+    }
+    PlannedFile file;
+    file.path = std::move(path);
+    MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
+    for (std::size_t i = begin; i < end; ++i) {
+      const MappedTensor& tensor = plan_.map.tensors[i];
+      StreamTensor stream;
+      stream.file = plan_.files.size();
+      stream.rows = tensor.streamed_rows();
+      stream.granule = row_granule(tensor);
+      stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
+      stream.chunk_rows = rows_at_once(*plan_.model, tensor, stream.parts[0].row_bytes, options_.threads);
+      stream.is_measured = !plan_.forms[i].exact;
+      plan_.stream.push_back(stream);
+    }
+    plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
+    plan_.files.push_back(std::move(file));
+    return {};
+  }
+
+  std::string split_path(std::size_t number, std::size_t count) const {
+    std::string prefix = options_.output;
+    if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
+    return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number + 1, count);
+  }
+
+  const MlxToGgufOptions& options_;
+  GgufPlan plan_;
+  std::vector<gguf::OutKey> keys_;
+};
+
+}  // namespace
+
+u64 GgufPlan::total_bytes() const {
+  return report.bytes();
+}
+
+Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
+  const LogStep step("plan");
+  return Planner(options).plan();
+}
+
+Result<gguf::SplitSet> planned_model(const std::string& directory) {
+  MlxToGgufOptions options;
+  options.directory = directory;
+  options.output = "planned.gguf";
+  options.no_vocab = true;
+  options.links = OutsideLinks::warn;  // a plan copies nothing from linked files into an output
+  options.dry_run = true;
+  MU_ASSIGN(const GgufPlan plan, plan_gguf(options));
+  gguf::SplitSet set;
+  for (const PlannedFile& file : plan.files) {
+    const Bytes header = std::as_bytes(std::span(file.layout.header));
+    const auto source = std::make_shared<MemoryFile>(std::vector<std::byte>(header.begin(), header.end()), file.path);
+    MU_ASSIGN(gguf::Document document, gguf::parse(*source));
+    set.files.push_back({file.path, source, std::move(document)});
+  }
+  return set;
+}
+
+}  // namespace modelutils::to_gguf

@@ -1,0 +1,499 @@
+#include "convert/to_gguf/tensor_map.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "arch/geometry.h"
+#include "arch/loader_forms.h"
+#include "arch/prediction_rows.h"
+#include "arch/rope.h"
+#include "base/text.h"
+#include "base/types.h"
+#include "convert/to_gguf/rows.h"
+#include "convert/to_gguf/sources.h"
+#include "formats/hf/names.h"
+#include "io/copy_range.h"
+#include "model/catalog.h"
+#include "tensor/types.h"
+
+namespace modelutils {
+
+u64 MappedTensor::rows() const {
+  u64 product = 1;
+  for (std::size_t d = 1; d < ne.size(); ++d) product *= ne[d];
+  return product;
+}
+
+namespace {
+
+constexpr std::string_view own_head = "head";  // name of the size that is 1 if the output head is not the embedding
+
+std::vector<u64> without_ones(std::vector<u64> shape) {
+  std::erase(shape, u64{1});
+  return shape;
+}
+
+class NameMapper {
+ public:
+  explicit NameMapper(const HfModel& model) : model_(model), names_(*model.family), sources_(model, names_) {}
+
+  Result<TensorMap> map() {
+    MU_TRY(sources_.collect());
+    arch::Sizes known;
+    known.set("mlx", model_.is_mlx ? 1 : 0);
+    known.set("hf", model_.is_mlx ? 0 : 1);
+    known.set("back", 0);
+    known.set("Lp", model_.prediction_blocks);
+    known.set("traditional", model_.config.bool_field("rope_traditional").value_or(false) ? 1 : 0);
+    MU_TRY(require_embedding());
+    MU_ASSIGN(result_.sizes,
+              arch::solve_sizes(family(), model_.config, layers(), sources_.shape_facts(layers()), std::move(known)));
+    MU_TRY(arch::check_rope_tensors(family(), model_.config));
+    set_marks();
+    MU_TRY(settle_head());
+    for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
+      MU_TRY(place(expected));
+    }
+    MU_TRY(place_blocks());
+    for (const auto& group : family().layer_tensors) {
+      for (const arch::Tensor& row : group) {
+        if (!arch::key_of_numbers(row).empty()) MU_TRY(place_numbers(row));
+      }
+    }
+    MU_TRY(refuse_leftovers());
+    return std::move(result_);
+  }
+
+ private:
+  const arch::Family& family() const { return *model_.family; }
+  u64 layers() const { return sources_.layers() - std::min(sources_.layers(), model_.prediction_blocks); }
+
+  tl::unexpected<Error> fail(std::string code, std::string where, std::string message) const {
+    return input_error(std::move(code), std::move(message), std::move(where), {}, model_.directory);
+  }
+  tl::unexpected<Error> fail_at(const arch::ExpectedTensor& expected, std::string code, std::string message) const {
+    return fail(std::move(code), at_tensor(expected.name), std::move(message));
+  }
+
+  // Every other size depends on the embedding's width, so report a missing embedding first.
+  Status require_embedding() const {
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name == "token_embd" && find_source(row, 0, arch::Side::weight).parts.empty()) {
+        return fail("convert-missing", at_tensor("token_embd.weight"), "has no source in the directory");
+      }
+    }
+    return {};
+  }
+
+  void set_marks() {
+    for (const arch::Mark& mark : family().marks) {
+      std::vector<u64> values(sources_.layers(), 0);
+      for (const std::span<const arch::Tensor> group : family().layer_tensors) {
+        for (const arch::Tensor& row : group) {
+          for (u64 layer = 0; row.name == arch::tensor_of(mark) && layer < values.size(); ++layer) {
+            const Found found = find_source(row, layer, arch::Side::weight);
+            const auto rows = found.parts.empty() ? std::nullopt : std::optional(rows_of(*found.parts.front()));
+            values[static_cast<std::size_t>(layer)] = arch::value_of(mark, rows, result_.sizes, layer);
+          }
+        }
+      }
+      result_.sizes.set_layers(mark.symbol, std::move(values));
+    }
+  }
+
+  // Maps the blocks that predict further tokens, which have their own sizes.
+  Status place_blocks() {
+    const u64 blocks = model_.prediction_blocks;
+    if (blocks == 0) return {};
+    const arch::Sizes trunk = result_.sizes;
+    result_.sizes = arch::sizes_of_blocks(family(), trunk, blocks, sources_.shape_facts());
+    set_marks();
+    if (model_.is_mlx) MU_TRY(find_shift());
+    for (const arch::ExpectedTensor& expected : arch::expected_block_tensors(family(), result_.sizes, blocks)) {
+      MU_TRY(place(expected));
+    }
+    result_.block_sizes = std::exchange(result_.sizes, trunk);
+    set_marks();
+    return {};
+  }
+
+  // MLX stores certain norms with 1 added. Prediction blocks may lack that, since mlx-lm drops the blocks and other
+  // tools may keep their norms as published. The mean over all such norms is then near 0 instead of 1.
+  Status find_shift() {
+    double sum = 0;
+    u64 count = 0;
+    const auto all = arch::expected_block_tensors(family(), result_.sizes, model_.prediction_blocks);
+    for (const arch::ExpectedTensor& expected : all) {
+      if (expected.row->source.find("@add_one") == std::string_view::npos) continue;
+      const Found found = find_source(*expected.row, expected.layer, expected.side);
+      if (found.parts.empty()) continue;
+      MappedTensor norm;
+      norm.name = expected.name;
+      norm.ne = expected.ne;
+      norm.is_whole = norm.must_be_f32 = true;
+      MU_TRY(add_part(expected, found.alternative->parts.front(), true, *found.parts.front(), norm));
+      norm.operation = arch::Operation::none;
+      MU_ASSIGN(const std::vector<float> values, read_whole(model_, norm));
+      for (const float value : values) sum += value;
+      count += values.size();
+    }
+    constexpr double between = 0.5;
+    if (count == 0 || sum / static_cast<double>(count) >= between) return {};
+    result_.shifts_block_norms = true;
+    result_.sizes.set("mlx", 0);
+    return {};
+  }
+
+  struct Found {
+    const arch::SourceAlternative* alternative = nullptr;
+    std::vector<const PartMatrices*> parts;
+  };
+  u64 rows_of(const PartMatrices& part) const { return model_.matrices[part.begin()->second].rows; }
+  // Returns the first alternative whose condition holds and whose parts are all present.
+  Found find_source(const arch::Tensor& row, u64 layer, arch::Side side) const {
+    const std::vector<arch::SourceAlternative>& alternatives = names_.alternatives(row);
+    for (std::size_t i = 0; i < alternatives.size(); ++i) {
+      if (!arch::holds(alternatives[i].condition, result_.sizes, layer)) continue;
+      std::vector<const PartMatrices*> parts = sources_.parts(row, layer, side, i);
+      if (!parts.empty()) return {&alternatives[i], std::move(parts)};
+    }
+    return {};
+  }
+
+  Status place(const arch::ExpectedTensor& expected) {
+    Found found = find_source(*expected.row, expected.layer, expected.side);
+    if (expected.row->name == "output" && !has_own_head()) {
+      found = family().head == arch::OutputHead::always ? embedding_source() : Found{};
+    }
+    MappedTensor tensor;
+    tensor.name = expected.name;
+    tensor.must_be_f32 = expected.must_be_f32;
+    tensor.ne = expected.ne;
+    if (const std::string_view generator = arch::generator_of(*expected.row); !generator.empty()) {
+      MU_ASSIGN(auto made, arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
+      if (!made) return {};
+      tensor.is_whole = true;
+      tensor.values = std::move(*made);
+      result_.tensors.push_back(std::move(tensor));
+      return {};
+    }
+    if (found.parts.empty()) {
+      if (expected.need != arch::Need::required) return {};
+      return fail_at(expected, "convert-missing", "has no source in the directory");
+    }
+    if (expected.ne.empty()) {
+      return fail_at(expected, "convert-config", "has a shape that cannot be derived");
+    }
+    tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
+    if (tensor.is_whole) {
+      tensor.must_be_f32 = true;
+    } else {
+      tensor.unit = std::max<u64>(tensor.columns(), 1);
+    }
+    for (std::size_t i = 0; i < found.parts.size(); ++i) {
+      MU_TRY(add_part(expected, found.alternative->parts[i], found.parts.size() == 1, *found.parts[i], tensor));
+    }
+    MU_TRY(check_rows(expected, tensor));
+    if (!tensor.is_whole && found.alternative->parts.front().operation == arch::Operation::unit_columns) {
+      MU_ASSIGN(tensor.column_lengths, column_lengths(model_, tensor));
+      tensor.is_scaled = true;
+    }
+    sources_.use(found.parts);
+    result_.tensors.push_back(std::move(tensor));
+    return {};
+  }
+
+  Status place_numbers(const arch::Tensor& row) {
+    LayerNumbers numbers{std::string(arch::key_of_numbers(row)), {}};
+    for (u64 layer = 0; layer < result_.sizes.get(arch::symbol::layers); ++layer) {
+      const Found found = find_source(row, layer, arch::Side::weight);
+      if (found.parts.empty()) {
+        return fail("convert-missing", at_key(numbers.key),
+                    fmt::format("has no source in the directory for layer {}", layer));
+      }
+      const std::size_t index = found.parts.front()->begin()->second;
+      const SourceMatrix& matrix = model_.matrices[index];
+      if (matrix.rows != 1 || matrix.columns != 1) {
+        return fail("convert-shape", at_tensor(matrix.name), "is not a single number");
+      }
+      sources_.use(found.parts);
+      numbers.matrices.push_back(index);
+    }
+    result_.numbers.push_back(std::move(numbers));
+    return {};
+  }
+
+  // True if the source is a vector. If the tensor is a matrix, its elements are reordered instead of its rows.
+  bool is_vector(const Found& found) const {
+    const SourceMatrix& matrix = model_.matrices[found.parts.front()->begin()->second];
+    return !matrix.is_quantized() && without_ones(matrix.shape).size() <= 1;
+  }
+
+  // Adds the rows of one part, for all its experts.
+  Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone,
+                  const PartMatrices& matrices, MappedTensor& tensor) {
+    const SourceMatrix& first = model_.matrices[matrices.begin()->second];
+    // Operations apply to weights; a norm's bias stays unchanged.
+    if (expected.side == arch::Side::weight) set_operation(part, tensor);
+    const bool is_scaled = part.operation == arch::Operation::times && family().factor != nullptr;
+    const auto factor = static_cast<float>(is_scaled ? family().factor(model_.config, part.operand) : 1.0);
+    u64 next = 0;
+    for (const auto& [number, index] : matrices) {
+      const SourceMatrix& matrix = model_.matrices[index];
+      if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
+      if (!same_storage(matrix, first)) {
+        return fail("convert-experts", at_tensor(matrix.name),
+                    "differs in shape or type from the first expert, but one GGUF tensor must hold them all");
+      }
+      const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
+      const bool by_element = tensor.is_whole || part.is_of_elements;
+      const u64 units = by_element ? elements.value_or(0) : rows_of(matrix, tensor);
+      const bool is_as_stored = part.view.empty() || (part.is_of_elements && expected.side == arch::Side::bias);
+      std::optional<arch::RowView> view =
+          is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
+      if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
+      if (!expected.row->plain.empty() && matrix.is_quantized() && !tensor.must_be_f32) {
+        tensor.must_be_f32 = true;
+        tensor.f32_because = expected.row->plain;
+      }
+      if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
+      const u64 first_unit = tensor.parts.empty() ? 0 : tensor.parts.back().to.base + tensor.parts.back().units();
+      RecipePart made{index, std::move(*view), {}};
+      made.to = arch::run_of_rows(first_unit, made.units(), tensor.units());
+      if (factor != 1) made.factors = {factor};
+      tensor.parts.push_back(std::move(made));
+    }
+    tensor.is_scaled = tensor.is_scaled || factor != 1;
+    return part.view.empty() && is_alone
+               ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt)
+               : Status{};
+  }
+
+  // Element-wise operations only occur on small tensors, so read them whole. Factors and column norms also apply to
+  // matrices.
+  static void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
+    if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
+    if (part.operation == arch::Operation::unit_columns) return;
+    if (tensor.operation == arch::Operation::none) {
+      tensor.operation = part.operation;
+      std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
+    }
+    tensor.is_whole = tensor.must_be_f32 = true;
+    tensor.unit = 1;
+  }
+
+  // Splits stored rows into pieces if the view moves whole runs of columns; for quantised rows, every piece must be
+  // made of whole groups. Otherwise picks single elements.
+  static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
+    const u64 length = view.axes.back().count;
+    std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
+    const bool has_pieces = matrix.form.is_plain() || matrix.form.kind == FormKind::mlx;
+    if (has_pieces && runs && tensor.columns() % length == 0 &&
+        length % form_info(matrix.form).unit(matrix.form, matrix.columns) == 0) {
+      tensor.unit = length;
+      view = std::move(*runs);
+    } else {
+      tensor.is_transposed = true;
+      tensor.unit = 1;
+    }
+  }
+
+  // Returns the number of rows of ne0 elements. Convolutions have a trailing dimension of 1.
+  static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
+    const u64 columns = tensor.columns();
+    if (matrix.columns == columns || matrix.is_quantized() || columns == 0) return matrix.rows;
+    const u64 elements = matrix.rows * matrix.columns;  // cannot overflow: the byte count fits
+    return matrix.shape.back() == 1 && elements % columns == 0 ? elements / columns : matrix.rows;
+  }
+
+  static bool same_storage(const SourceMatrix& a, const SourceMatrix& b) {
+    return a.shape == b.shape && a.form == b.form;
+  }
+
+  tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+                                    std::optional<u64> stacked = {}) const {
+    std::vector<u64> ne = reversed(matrix.shape);
+    if (stacked) ne.push_back(*stacked);
+    return fail_at(
+        expected, "convert-shape",
+        fmt::format("would have shape {}, but the hyper-parameters imply {}", shape_text(ne), shape_text(expected.ne)));
+  }
+
+  Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+                     std::optional<u64> stacked) const {
+    std::vector<u64> ne = reversed(matrix.shape);
+    if (stacked) ne.push_back(*stacked);
+    // Routers with one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
+    if (ne == expected.ne || (!matrix.is_quantized() && without_ones(ne) == without_ones(expected.ne))) return {};
+    while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
+    return ne == expected.ne ? Status{} : wrong_shape(expected, matrix, stacked);
+  }
+
+  // Checks that the parts together have the expected rows and are all stored in the same form.
+  Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
+    const SourceMatrix& first = model_.matrices[tensor.parts.front().source];
+    u64 units = 0;
+    for (const RecipePart& part : tensor.parts) {
+      const SourceMatrix& matrix = model_.matrices[part.source];
+      units = checked_add(units, part.units()).value_or(0);
+      if (tensor.is_whole) continue;
+      if (tensor.is_transposed && part.units() % tensor.columns() != 0) return wrong_shape(expected, matrix);
+      const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
+      if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
+        return wrong_shape(expected, matrix);
+      if (matrix.form != first.form) {
+        return fail("convert-experts", at_tensor(matrix.name),
+                    "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
+      }
+    }
+    return units == tensor.units() ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
+  }
+
+  // Decides whether the model has its own output head. Tied embeddings: docs/conversion.md.
+  Status settle_head() {
+    const std::optional<bool> tied = model_.config.tie_word_embeddings;
+    const Found found = head_source();
+    const bool is_there = !found.parts.empty();
+    bool is_copy = false;
+    if (is_there) {
+      const std::size_t head = found.parts.front()->begin()->second;
+      MU_ASSIGN(is_copy, embedding_is_head(head));
+      if (is_copy) {
+        result_.left_out.push_back({"lm_head.weight", LeftOutReason::tied_copy});
+        sources_.drop(head);
+      }
+    }
+    result_.sizes.set(own_head, is_there && !is_copy ? 1 : 0);
+    if (tied.value_or(!is_there) && has_own_head()) {
+      remark_head("is true, but lm_head.weight differs from the embedding; the tensor decides: it is kept");
+    } else if (!tied.value_or(true) && !is_there) {
+      remark_head("is false, but there is no lm_head.weight; the tensors decide: the embedding is the output head");
+    }
+    return {};
+  }
+
+  void remark_head(std::string message) {
+    result_.remarks.note(Scope::model, "convert-tied-head", std::move(message), at_field("tie_word_embeddings"));
+  }
+
+  // True if the logits are computed with a separate head instead of the embedding.
+  bool has_own_head() const { return result_.sizes.get(own_head) != 0; }
+
+  Found head_source() const {
+    for (const arch::Tensor& row : family().last_tensors) {
+      if (row.name == "output") return find_source(row, 0, arch::Side::weight);
+    }
+    return {};
+  }
+
+  Found embedding_source() const {
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name == "token_embd") return find_source(row, 0, arch::Side::weight);
+    }
+    return {};
+  }
+
+  // True if `head` equals the embedding. config.json may claim tied weights although they differ, so compare the
+  // values. If neither config.json nor the family says tied, keep the head without comparing.
+  Result<bool> embedding_is_head(std::size_t head) const {
+    const bool may_be_copy = model_.config.tie_word_embeddings.value_or(false) || family().tied_by_default ||
+                             family().head == arch::OutputHead::never;
+    const Found embedding = embedding_source();
+    if (!may_be_copy || embedding.parts.empty()) return false;
+    return same_content(model_.matrices[head], model_.matrices[embedding.parts.front()->begin()->second]);
+  }
+
+  Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
+    if (a.shape != b.shape) return false;
+    if (a.form != b.form) {
+      if (!a.form.is_plain() || !b.form.is_plain()) return false;
+      return same_values(model_.stored(a), model_.stored(b));
+    }
+    for (std::size_t i = 0; i < max_planes; ++i) {
+      const Tensor& left = *a.planes[i];
+      const Tensor& right = *b.planes[i];
+      if (left.bytes == 0 && right.bytes == 0) continue;
+      if (left.bytes != right.bytes) return false;
+      MU_ASSIGN(const bool same,
+                same_bytes(*model_.plane(left).file, left.offset, *model_.plane(right).file, right.offset, left.bytes));
+      if (!same) return false;
+    }
+    return true;
+  }
+
+  // Older GPTQ writers give every module a bias, even where the architecture has none. Drops those that are all zeros.
+  Status leave_out_zero_biases(std::vector<std::string>& unmapped) {
+    const auto is_bias = [](std::string_view name) { return hf::split_name(name).suffix == hf::Suffix::bias; };
+    if (std::ranges::none_of(unmapped, is_bias)) return {};
+    std::unordered_set<std::string> packed;  // modules stored as GPTQ or AWQ
+    for (const Module& module : model_.opened.modules.list) {
+      const safetensors::TensorRef codes = model_.opened.set.tensors[module.weight()];
+      if (model_.opened.set.tensor(codes).name.ends_with(".qweight")) packed.insert(hf::canonical_name(module.path));
+    }
+    std::unordered_map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < model_.matrices.size(); ++i) places.emplace(model_.matrices[i].name, i);
+    std::vector<std::string> kept;
+    for (std::string& name : unmapped) {
+      bool is_zero = false;
+      if (is_bias(name) && packed.contains(std::string(hf::split_name(name).module))) {
+        MU_ASSIGN(is_zero, is_zero_vector(places.at(name)));
+      }
+      if (is_zero) {
+        result_.left_out.push_back({std::move(name), LeftOutReason::zero_bias});
+      } else {
+        kept.push_back(std::move(name));
+      }
+    }
+    unmapped = std::move(kept);
+    return {};
+  }
+
+  Result<bool> is_zero_vector(std::size_t index) const {
+    const u64 elements = model_.matrices[index].columns;
+    if (model_.matrices[index].rows != 1) return false;
+    MappedTensor vector;
+    vector.ne = {elements};
+    vector.is_whole = true;
+    vector.parts.push_back({index, arch::whole_view(elements), arch::whole_view(elements)});
+    MU_ASSIGN(const std::vector<float> values, read_whole(model_, vector));
+    return std::ranges::all_of(values, [](float value) { return value == 0; });
+  }
+
+  // Refuses tensors that nothing used, with its own message for a head that llama.cpp does not load.
+  Status refuse_leftovers() {
+    if (family().head == arch::OutputHead::never && has_own_head()) {
+      return fail("convert-output-head", at_tensor("lm_head.weight"),
+                  "differs from the embedding, but llama.cpp supports no output head for this architecture");
+    }
+    std::vector<std::string> unmapped = sources_.unused();
+    MU_TRY(leave_out_zero_biases(unmapped));
+    if (unmapped.empty()) return {};
+    constexpr std::size_t shown = 10;
+    std::string list;
+    for (std::size_t i = 0; i < std::min(shown, unmapped.size()); ++i) list += (i > 0 ? ", " : "") + unmapped[i];
+    if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
+    return fail(
+        "convert-unmapped", {},
+        fmt::format("{} {} no equivalent in a GGUF of architecture {}: {}{}", counted(unmapped.size(), "tensor"),
+                    verb(unmapped.size(), "has", "have"), family().gguf, list,
+                    model_.prediction_blocks > 0 ? "; --mtp drop leaves out multi-token prediction (MTP)" : ""));
+  }
+
+  const HfModel& model_;
+  arch::Names names_;
+  HfSources sources_;
+  TensorMap result_;
+};
+
+}  // namespace
+
+Result<TensorMap> map_tensors(const HfModel& model) {
+  return NameMapper(model).map();
+}
+
+}  // namespace modelutils

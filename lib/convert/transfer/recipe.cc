@@ -1,0 +1,98 @@
+#include "convert/transfer/recipe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "formats/gguf/parse.h"
+#include "model/mlx/quantize.h"
+#include "tensor/types.h"
+
+namespace modelutils {
+
+float RecipePart::factor_of(u64 source_unit) const {
+  if (factors.empty()) return 1;
+  const u64 units_of_factor = std::max<u64>(from.source_rows / factors.size(), 1);
+  return factors[static_cast<std::size_t>(std::min<u64>(source_unit / units_of_factor, factors.size() - 1))];
+}
+
+u64 TensorRecipe::elements() const {
+  return element_count(ne).value_or(0);
+}
+
+PartUnits::PartUnits(const RecipePart& part)
+    : part_(part), to_(part.to), end_(part.to.base + 1), is_run_(part.from.is_run() && part.to.is_run()) {
+  for (const arch::RowView::Axis& axis : part.to.axes) end_ += (axis.count - 1) * axis.stride;
+}
+
+std::optional<u64> PartUnits::source_of(u64 unit) const {
+  const std::optional<u64> row = to_.row_of(unit);
+  return row ? std::optional(part_.from.source_row(*row)) : std::nullopt;
+}
+
+float apply_operation(arch::Operation operation, float operand, float value) {
+  switch (operation) {
+    case arch::Operation::none:
+    case arch::Operation::times:                // the reader multiplies each part by its factor
+    case arch::Operation::unit_columns: break;  // the reader divides whole columns
+    case arch::Operation::add: return value + operand;
+    case arch::Operation::add_one: return value + 1.0f;
+    case arch::Operation::neg_exp: return -std::exp(value);
+  }
+  return value;
+}
+
+float undo_operation(arch::Operation operation, float operand, float value) {
+  float before = value;
+  switch (operation) {
+    case arch::Operation::none:
+    // The tensors stay as they are: config.json gets a factor of 1, and states that the head is not normalised.
+    case arch::Operation::times:
+    case arch::Operation::unit_columns: return value;
+    case arch::Operation::add: before = value - operand; break;
+    case arch::Operation::add_one: before = value - 1.0f; break;
+    case arch::Operation::neg_exp: before = std::log(-value); break;
+  }
+  // Rounding may have lost the last bits: prefer a 16-bit value that yields the same result.
+  for (const TensorType type : {TensorType::BF16, TensorType::F16}) {
+    const float narrow = mlx::rounded_to(type, before);
+    if (apply_operation(operation, operand, narrow) == value) return narrow;
+  }
+  return before;
+}
+
+SourceStretch next_stretch(std::span<const u64> sources) {
+  constexpr std::size_t most_in_vain = 64;  // stop after this many units that do not extend the stretch
+  SourceStretch best{sources.front(), sources.front(), 1, true};
+  u64 low = best.low;
+  u64 high = best.high;
+  bool is_in_order = true;
+  for (std::size_t i = 1; i < sources.size() && sources[i] != no_unit && i - best.count <= most_in_vain; ++i) {
+    low = std::min(low, sources[i]);
+    high = std::max(high, sources[i]);
+    is_in_order = is_in_order && sources[i] == sources.front() + i;
+    if (high - low + 1 <= 2 * (i + 1)) best = {low, high, i + 1, is_in_order};
+  }
+  return best;
+}
+
+Result<std::size_t> PlannedSource::read_some(u64 offset, MutableBytes out) const {
+  if (offset >= file_size_) return std::size_t{0};
+  const std::size_t size = static_cast<std::size_t>(std::min<u64>(out.size(), file_size_ - offset));
+  if (offset >= header_.size()) {
+    if (rest_) return rest_->read_some(offset, out.first(size));
+    std::memset(out.data(), 0, size);
+    return size;
+  }
+  const std::size_t from_header = std::min<std::size_t>(size, header_.size() - static_cast<std::size_t>(offset));
+  std::memcpy(out.data(), header_.data() + offset, from_header);
+  return from_header;
+}
+
+Result<gguf::SetFile> planned_file(const gguf::OutLayout& layout, std::string path) {
+  auto source = std::make_shared<PlannedSource>(layout.header, layout.file_size, path);
+  MU_ASSIGN(gguf::Document document, gguf::parse(*source));
+  return gguf::SetFile{std::move(path), std::move(source), std::move(document)};
+}
+
+}  // namespace modelutils

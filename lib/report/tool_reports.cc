@@ -1,0 +1,278 @@
+#include "report/tool_reports.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/escape.h"
+#include "base/text.h"
+#include "json/writer.h"
+#include "report/transfer_report.h"
+#include "tensor/types.h"
+
+namespace modelutils {
+
+std::string checkpoint_json(const TransferReport& report) {
+  json::Writer out;
+  {
+    const auto in_object = out.object();
+    out.member("schema", "pt2st/1");
+    out.member("input", report.input);
+    out.member("output", report.output);
+    out.member("dry_run", report.dry_run);
+    {
+      const auto in_files = out.array("files");
+      for (const OutputFile& file : report.files) {
+        const auto in_item = out.object();
+        out.member("name", file.path);
+        out.member("bytes", file.bytes);
+        out.member("tensors", file.tensors);
+      }
+    }
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const TensorReport& tensor : report.tensors) {
+        const auto in_item = out.object();
+        out.member("name", tensor.name);
+        out.member("dtype", tensor.form);
+        out.values("shape", tensor.shape);
+        out.member("bytes", tensor.bytes);
+        out.member("file", tensor.file);
+      }
+    }
+    {
+      const auto in_shared = out.array("shared");
+      for (const auto& [name, kept] : report.shared) {
+        const auto in_item = out.object();
+        out.member("name", name);
+        out.member("kept", kept);
+      }
+    }
+    out.member("wrapper", report.wrapper);
+    {
+      const auto in_left_out = out.array("left_out");
+      for (const LeftOut& tensor : report.left_out) out.string(tensor.name);
+    }
+    write_remarks(out, report.remarks);
+  }
+  out.end_line();
+  return out.text();
+}
+
+std::string checkpoint_text(const TransferReport& report, bool all) {
+  std::string text;
+  u64 bytes = 0;
+  for (const TensorReport& tensor : report.tensors) {
+    bytes += tensor.bytes;
+    if (all) text += fmt::format("{}  {}  {}\n", escape(tensor.name), shape_text(tensor.shape), tensor.form);
+  }
+  for (const auto& [name, kept] : report.shared) {
+    text += fmt::format("{} is {}: written once\n", escape(name), escape(kept));
+  }
+  if (!report.wrapper.empty()) text += fmt::format("'{}.' is removed from the names\n", report.wrapper);
+  if (!report.left_out.empty()) {
+    text += fmt::format("left out: {} next to the weights, the first is {}\n",
+                        counted(report.left_out.size(), "tensor"), escape(report.left_out.front().name));
+  }
+  if (report.dry_run) {
+    for (const OutputFile& file : report.files)
+      text += fmt::format("would write {}: {}\n", escape(file.path), counted(file.bytes, "byte"));
+  }
+  return text + fmt::format("{}, {} bytes, bit for bit\n", counted(report.tensors.size(), "tensor"), bytes);
+}
+
+std::string extract_json(const ExtractReport& report) {
+  json::Writer out;
+  {
+    const auto in_object = out.object();
+    out.member("schema", "extract-lora/1");
+    out.member("base", report.base);
+    out.member("finetune", report.finetune);
+    out.member("output", report.output);
+    out.member("rank", report.rank);
+    out.member("bytes", report.bytes);
+    out.member("unchanged", report.unchanged);
+    out.member("energy", report.energy);
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const ExtractedTensor& tensor : report.tensors) {
+        const auto in_item = out.object();
+        out.member("module", tensor.module);
+        out.member("out", tensor.rows);
+        out.member("in", tensor.columns);
+        out.member("error", tensor.error);
+        out.member("energy", tensor.energy);
+      }
+    }
+    write_remarks(out, report.remarks);
+  }
+  out.end_line();
+  return out.text();
+}
+
+std::string extract_text(const ExtractReport& report) {
+  std::string text;
+  for (const ExtractedTensor& tensor : report.tensors) {
+    text += fmt::format("{}  {} × {}  error {:.3g} %  energy kept {:.5g} %\n", escape(tensor.module), tensor.columns,
+                        tensor.rows, 100 * tensor.error, 100 * tensor.energy);
+  }
+  return text + fmt::format("{} of rank {}, {} unchanged; energy kept {:.5g} % of all changes\n",
+                            counted(report.tensors.size(), "pair"), report.rank, report.unchanged, 100 * report.energy);
+}
+
+namespace {
+
+using requantize::QuantizedTensor;
+using requantize::QuantizeReport;
+using requantize::TensorError;
+
+double bits_per_weight(u64 bytes, u64 elements) {
+  return elements == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(elements);
+}
+
+// Writes {TYPE: {"tensors", "bytes"}}.
+void write_type_totals(json::Writer& out, const QuantizeReport& report) {
+  std::map<std::string_view, std::pair<u64, u64>> totals;
+  for (const QuantizedTensor& tensor : report.tensors) {
+    auto& [tensors, bytes] = totals[type_name(tensor.type)];
+    ++tensors;
+    bytes += tensor.bytes;
+  }
+  const auto in_types = out.object("types");
+  for (const auto& [name, total] : totals) {
+    const auto in_object = out.object(name);
+    out.member("tensors", total.first);
+    out.member("bytes", total.second);
+  }
+}
+
+void write_tensor(json::Writer& out, const QuantizedTensor& tensor) {
+  const auto in_object = out.object();
+  out.member("name", tensor.name);
+  out.member("source", tensor.source);
+  out.member("type", type_name(tensor.type));
+  out.values("shape", tensor.ne);
+  out.member("bytes", tensor.bytes);
+  const TypeInfo& info = type_info(tensor.type);
+  out.member("bits", 8.0 * info.block_bytes / info.block_elements);
+  out.member("copied", tensor.copied);
+  out.member("importance", tensor.weighted);
+  if (tensor.measured) {
+    const TensorError& error = tensor.error;
+    out.member("rms", error.plain.rms());
+    out.member("cosine", error.plain.cosine());
+    out.member("max_abs", error.plain.max_abs);
+    if (tensor.weighted) {
+      out.member("weighted_rms", error.weighted.rms());
+    }
+  }
+  if (!tensor.reason.empty()) out.member("reason", tensor.reason);
+}
+
+// The errors of all tensors converted to one type.
+struct OfType {
+  u64 tensors = 0;
+  u64 bytes = 0;
+  u64 copied = 0;
+  bool measured = false;
+  TensorError error;
+};
+
+std::string error_words(const QuantizedTensor& tensor) {
+  if (tensor.copied) return ", copied";
+  if (!tensor.measured) return "";
+  std::string text = fmt::format(", relative RMS error {:.3g}, cosine {:.6f}, largest error {:.3g}",
+                                 tensor.error.plain.rms(), tensor.error.plain.cosine(), tensor.error.plain.max_abs);
+  if (tensor.weighted) text += fmt::format(", with importance {:.3g}", tensor.error.weighted.rms());
+  return text;
+}
+
+std::string tensor_line(const QuantizedTensor& tensor, std::size_t width) {
+  return fmt::format("{:<{}}  {}  {} → {}{}{}\n", escape(tensor.name), width, shape_text(tensor.ne), tensor.source,
+                     type_name(tensor.type), error_words(tensor),
+                     tensor.reason.empty() ? "" : " (" + tensor.reason + ")");
+}
+
+std::string types_text(const QuantizeReport& report) {
+  std::map<std::string_view, OfType> types;
+  for (const QuantizedTensor& tensor : report.tensors) {
+    OfType& of_type = types[type_name(tensor.type)];
+    ++of_type.tensors;
+    of_type.bytes += tensor.bytes;
+    of_type.copied += tensor.copied ? 1 : 0;
+    if (!tensor.measured || tensor.copied) continue;
+    of_type.measured = true;
+    of_type.error.add(tensor.error);
+  }
+  std::string text;
+  for (const auto& [name, of_type] : types) {
+    text += fmt::format("{:<8} {}, {}", name, counted(of_type.tensors, "tensor"), byte_text(of_type.bytes));
+    if (of_type.copied == of_type.tensors) {
+      text += ", copied";
+    } else if (of_type.measured) {
+      text += fmt::format(", relative RMS error {:.3g}", of_type.error.plain.rms());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string quantize_json(const QuantizeReport& report) {
+  json::Writer out;
+  {
+    const auto in_object = out.object();
+    out.member("schema", "gguf-quantize/1");
+    out.member("input", report.input);
+    out.member("output", report.output);
+    out.member("architecture", report.architecture);
+    out.member("type", report.mix);
+    out.text_or_null("imatrix", report.importance);
+    out.member("dry_run", report.dry_run);
+    out.member("file_bytes", report.file_bytes);
+    out.text_or_null("sample", report.sample);
+    {
+      const auto in_tensors = out.array("tensors");
+      for (const QuantizedTensor& tensor : report.tensors) write_tensor(out, tensor);
+    }
+    {
+      const auto in_worst = out.array("worst");
+      for (const std::size_t i : report.worst_first()) out.string(report.tensors[i].name);
+    }
+    out.values("recipe", report.recipe());
+    write_remarks(out, report.remarks);
+    const auto in_totals = out.object("totals");
+    out.member("tensors", static_cast<u64>(report.tensors.size()));
+    out.member("bytes", report.bytes());
+    out.member("source_bytes", report.source_bytes());
+    out.member("bits_per_weight", bits_per_weight(report.bytes(), report.elements()));
+    write_type_totals(out, report);
+  }
+  out.end_line();
+  return out.text();
+}
+
+std::string quantize_text(const QuantizeReport& report, bool all) {
+  constexpr std::size_t shown = 5;
+  std::string text;
+  std::size_t width = 4;
+  for (const QuantizedTensor& tensor : report.tensors) width = std::max(width, tensor.name.size());
+  if (all) {
+    for (const QuantizedTensor& tensor : report.tensors) text += tensor_line(tensor, width);
+  } else if (const std::vector<std::size_t> worst = report.worst_first(); worst.size() > shown) {
+    text += "largest errors:\n";
+    for (std::size_t i = 0; i < shown; ++i) text += "  " + tensor_line(report.tensors[worst[i]], width);
+  }
+  text += types_text(report);
+  if (!report.sample.empty()) text += "types chosen by " + report.sample + '\n';
+  const std::string verb = report.dry_run ? "would write " : "";
+  text += fmt::format("{}{}: {} ({:.2f} bits per weight; {} before), {}\n", verb,
+                      report.output.empty() ? "a file" : escape(report.output), byte_text(report.file_bytes),
+                      bits_per_weight(report.bytes(), report.elements()), byte_text(report.source_bytes()), report.mix);
+  return text;
+}
+
+}  // namespace modelutils
