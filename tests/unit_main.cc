@@ -1,5 +1,5 @@
 // The unit and property tests, in one program. `unit_tests --in PLACE` runs the tests whose source file is PLACE or
-// lies directly in the folder PLACE, named from tests/ on: `unit_tests --in unit/gguf`, `unit_tests --in
+// lies directly in the folder PLACE, named from tests/ on: `unit_tests --in unit/formats/gguf`, `unit_tests --in
 // property/diff_test.cc`.
 #include <gtest/gtest.h>
 

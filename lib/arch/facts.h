@@ -96,10 +96,6 @@ Result<Fact> read_fact(const gguf::Index& index, const gguf::SetFile& file, std:
 /// architecture.
 Facts read_facts(const hf::Config& config);
 
-}  // namespace modelutils::arch
-
-namespace modelutils::arch {
-
 // Reads sizes from the keys of a GGUF, with the loader's defaults for absent keys.
 
 /// Describes how llama.cpp behaves without a key or tensor ("attn_q.bias") that the family's models have.

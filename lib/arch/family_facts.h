@@ -47,7 +47,7 @@ std::string_view pre_of_model_type(std::string_view TokenizerFacts::*list, std::
 
 // Facts about the memory that llama.cpp keeps per sequence and that are hard-coded for an architecture instead of
 // stated by keys: which layers use a sliding window, which keep a state, which have no cache. Each architecture has one
-// value beside its rows (arch/families). lib/memory applies them; their source is docs/memory.md.
+// value beside its rows (arch/families). lib/model/memory applies them; their source is docs/memory.md.
 
 /// Which layers only see a window of recent tokens, and its width (`attention.sliding_window`).
 struct Windows {

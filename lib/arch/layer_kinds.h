@@ -37,10 +37,6 @@ std::vector<std::string> kinds_of_layers(const hf::Config& config, std::string_v
 std::vector<u64> in_layers(const std::vector<std::string>& kinds, std::initializer_list<std::string_view> wanted,
                            u64 value);
 
-}  // namespace modelutils::arch
-
-namespace modelutils::arch {
-
 // Sliding windows: converts config.json's description of which layers have one to the runtime's.
 
 /// Returns n if every n-th layer is global: as config.json states it, or as its layer types show (more than the layer

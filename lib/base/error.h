@@ -50,7 +50,7 @@ inline Place at_file(std::string_view name) {
 }
 
 // A finding: something wrong with a file, or worth reporting about it. All of the library's remarks are findings; an
-// error that stops the requested operation is one, too (base/error.h).
+// error that stops the requested operation is one, too.
 
 enum class Severity : u8 { note, warning, error };
 
@@ -81,7 +81,7 @@ struct Finding {
   Scope scope = Scope::container;
   std::string code = {};           ///< stable, e.g. "gguf-n-dims"; documented in docs/findings.md
   std::string message = {};        ///< describes the fault and the allowed values
-  std::string where = {};          ///< the tensor, key or field (base/error.h); may be empty
+  std::string where = {};          ///< the tensor, key or field, as a Place names it; may be empty
   std::optional<u64> offset = {};  ///< absolute byte offset in the file
   /// For an error that stops a tool, the path as the user gave it. In a list of findings, the base name of the file
   /// within a set; empty for a single file.
@@ -122,10 +122,6 @@ Finding without_path(Finding finding, Scope scope = Scope::container, std::strin
 /// Message and place for people, escaped: "byte 12: tensor 'a': MESSAGE", or for a finding that leads "MESSAGE (byte
 /// 12: tensor 'a')".
 std::string placed_message(const Finding& finding);
-
-}  // namespace modelutils
-
-namespace modelutils {
 
 using Error = Finding;
 

@@ -44,7 +44,7 @@ void run_with([[maybe_unused]] Instructions instructions, const Loop& loop) {
   loop(std::integral_constant<std::size_t, 16>());
 }
 
-// Adds AVX-512 to the instruction sets of base/instructions.h. For the few inner loops that are limited by arithmetic
+// Adds AVX-512 to those instruction sets. For the few inner loops that are limited by arithmetic
 // rather than by memory.
 
 /// Instructions plus AVX-512.

@@ -61,10 +61,6 @@ mu_status guarded(Body&& body) noexcept {
   }
 }
 
-}  // namespace modelutils::c_api
-
-namespace modelutils::c_api {
-
 /// The strings of an array, each followed by a NUL.
 struct StringArray {
   std::string text;
@@ -140,10 +136,6 @@ inline void give_text(std::string_view text, const char** out, u64* size) {
   *out = text.data();
   if (size != nullptr) *size = text.size();
 }
-
-}  // namespace modelutils::c_api
-
-namespace modelutils::c_api {
 
 // Memory estimates for an open model.
 

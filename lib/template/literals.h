@@ -67,7 +67,7 @@ bool is_ascii_word(char c);
 bool is_unsafe(std::string_view name);
 /// Returns the first unsafe name in a path of names separated by dots and brackets; empty if there is none.
 std::string_view unsafe_part(std::string_view path);
-/// Like unsafe_part(), for text concatenated from literals (template/literals.h), also if it still has to be sliced or
+/// Like unsafe_part(), for text concatenated from literals, also if it still has to be sliced or
 /// formatted.
 std::string_view unsafe_piece(std::string_view joined);
 /// Returns the unsafe name in a replacement field of str.format; empty if there is none.

@@ -51,7 +51,7 @@ struct Token {
   std::size_t at = 0;     ///< byte in the source
 };
 
-/// `source` must be normalized (template/tokens.h) and UTF-8. The last token has type `end`. Token texts point into the
+/// `source` must be normalized and UTF-8. The last token has type `end`. Token texts point into the
 /// source or to `heap`; failures are allocated on `heap`, too. Linear time.
 Outcome<std::vector<Token>> tokenize(std::string_view source, Heap& heap);
 

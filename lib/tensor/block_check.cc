@@ -273,10 +273,6 @@ BlockCheck check_blocks(TensorType type, Bytes blocks) {
   return result;
 }
 
-}  // namespace modelutils
-
-namespace modelutils {
-
 bool holds_only_zeros(TensorType type, Bytes blocks) {
   if (!has_decoder(type)) return false;
   const TypeInfo& info = type_info(type);

@@ -1,5 +1,5 @@
 // Reference implementation of BUMPWGT3, written from docs/formats/bump.md: in memory, slow, and independent of
-// lib/bump. Tests compare the converter with it.
+// lib/formats/bump. Tests compare the converter with it.
 #pragma once
 
 #include <string>

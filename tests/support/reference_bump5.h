@@ -1,5 +1,5 @@
 // Reference implementation of BUMPWGT5, written from docs/formats/bump5.md: in memory, slow, and independent of
-// lib/bump, lib/to_bump and lib/json. Tests compare the converter with it.
+// lib/formats/bump, lib/convert/to_bump and lib/json. Tests compare the converter with it.
 #pragma once
 
 #include <string>

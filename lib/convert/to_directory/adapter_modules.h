@@ -1,4 +1,4 @@
-// Converts the pairs of a GGUF adapter to modules of a directory, by inverting lib/adapter's mapping, and writes
+// Converts the pairs of a GGUF adapter to modules of a directory, by inverting lib/model/adapter's mapping, and writes
 // adapter_config.json for PEFT and for mlx-lm.
 #pragma once
 

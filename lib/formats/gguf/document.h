@@ -96,7 +96,7 @@ struct Document {
   bool complete = false;  ///< all keys and tensor infos were read
   FindingLog findings;    ///< problems the parser found: a fatal one if !complete, bad bools, nested arrays, …
 
-  /// Returns the first entry with that key, or nullptr. Linear; use formats/gguf/document.h for many look-ups.
+  /// Returns the first entry with that key, or nullptr. Linear; use an Index for many look-ups.
   const KeyValue* find(std::string_view key) const;
   const TensorInfo* find_tensor(std::string_view tensor) const;
 };

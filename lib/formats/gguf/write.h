@@ -90,7 +90,7 @@ class OutTensors {
   std::function<OutTensorView(std::size_t number)> at_;
 };
 
-/// Like header_bytes() in formats/gguf/write.h, without a vector of tensors.
+/// Like the other header_bytes(), without a vector of tensors.
 u64 header_bytes(const std::vector<OutKey>& keys, const OutTensors& tensors);
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version);
 

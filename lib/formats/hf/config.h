@@ -88,7 +88,7 @@ struct Config {
 
   FindingLog findings;  ///< scope model: "hf-config-field" (wrong type), "hf-rope" (number out of range)
 
-  // Each takes several names, "a|b" (formats/hf/config.h), and returns the first that has such a value.
+  // Each takes several names, "a|b", and returns the first that has such a value.
 
   /// Returns a field of the text_config overlay, else of the top level; nullopt if absent or null in both. "a.b" is
   /// member b of the object a.

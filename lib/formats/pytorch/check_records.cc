@@ -208,10 +208,6 @@ u32 crc32_joined(u32 first, u32 second, u64 second_bytes) {
   return static_cast<u32>(::crc32_combine(first, second, static_cast<z_off_t>(second_bytes)));
 }
 
-}  // namespace modelutils::pytorch
-
-namespace modelutils::pytorch {
-
 void ReadChecksums::add(u64 offset, Bytes bytes) {
   if (bytes.empty()) return;
   const u64 end = offset + bytes.size();

@@ -73,6 +73,11 @@ bool is_index_name(std::string_view base_name) {
          is_checkpoint_index_name(base_name);
 }
 
+bool is_index(std::string_view path, std::string_view head) {
+  return is_index_name(base_name_of(path)) ||
+         (path.ends_with(".json") && head.find("\"weight_map\"") != std::string_view::npos);
+}
+
 bool is_prediction_name(std::string_view base_name) {
   if (base_name == "mtp.safetensors" || base_name == "mtp.safetensors.index.json") return true;
   const std::optional<ShardName> shard = shard_name(base_name);

@@ -34,6 +34,8 @@ bool is_checkpoint_index_name(std::string_view base_name);
 
 /// True for "*.safetensors.index*.json" and for an index of checkpoints.
 bool is_index_name(std::string_view base_name);
+/// True if this is an index: named "*.safetensors.index*.json", or a JSON file with a weight_map near its beginning.
+bool is_index(std::string_view path, std::string_view head);
 
 /// True for "mtp.safetensors" and "mtp-00001-of-00002.safetensors": multi-token prediction blocks, kept beside a model
 /// whose index (and whose class in mlx-lm) does not list them. mlx-lm's convert --preserve-mtp was meant to write such

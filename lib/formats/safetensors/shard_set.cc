@@ -467,11 +467,6 @@ bool is_model_folder(const std::string& path) {
   return folder.problem || folder.index() || !folder.model_files().empty();
 }
 
-bool is_index(std::string_view path, std::string_view head) {
-  return is_index_name(base_name_of(path)) ||
-         (path.ends_with(".json") && head.find("\"weight_map\"") != std::string_view::npos);
-}
-
 Result<ShardSet> open_shards(const std::string& path, OutsideLinks links) {
   ShardSet set;
   set.path = path;

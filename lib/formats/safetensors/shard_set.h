@@ -74,8 +74,6 @@ struct ShardSet {
 /// True if open_set() would open something in this directory: an index, a *.safetensors file, or pytorch_model*.bin.
 /// Also true if the directory cannot be listed: open_set() then reports the reason.
 bool is_model_folder(const std::string& path);
-/// True if this is an index: named "*.safetensors.index*.json", or a JSON file with a weight_map near its beginning.
-bool is_index(std::string_view path, std::string_view head);
 
 /// Opens `path`:
 /// - "-" is standard input.

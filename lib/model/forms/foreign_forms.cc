@@ -28,15 +28,17 @@ bool Recognition::take_scale(std::size_t place, std::string_view suffix) {
   return false;
 }
 
-void Recognition::misfit(std::string_view suffix, std::size_t place) {
+bool Recognition::misfit(std::string_view suffix, std::size_t place) {
   findings.error(Scope::model, "hf-module-shape",
                  fmt::format("{} has shape [{}], which does not fit the codes of shape [{}]", suffix.substr(1),
                              joined(tensors[place].shape), joined(tensors[module.weight()].shape)),
                  at_module(module.path));
+  return true;
 }
 
-void Recognition::contradict(std::string message) {
+bool Recognition::contradict(std::string message) {
   findings.error(Scope::model, "hf-quant-contradiction", std::move(message), at_module(module.path));
+  return true;
 }
 
 namespace {
@@ -81,14 +83,11 @@ bool Recognition::may_lack_zeros(u64 bits) {
 
 namespace {
 
+using foreign::ceil_div;
 using foreign::Recognition;
 
 // Scales of stacked experts; transformers writes either of the first two.
 constexpr std::array<std::string_view, 3> scales_of_stacks = {"_scale_inv", "_scales_inv", "_scale"};
-
-u64 ceil_div(u64 value, u64 by) {
-  return value / by + (value % by != 0 ? 1 : 0);
-}
 
 // Returns the form for a weight and a scale of these shapes; nullopt if they do not match. Rows are counted across all
 // experts of a stack, so a block of several rows must not span two experts.
@@ -180,8 +179,7 @@ bool recognise_fp4(Recognition& of) {
   const auto columns = checked_mul(codes.shape.back(), u64{2});
   if (codes.shape.back() % group_bytes != 0 || !std::ranges::equal(scales.shape, wanted) || !columns ||
       element_count(codes.shape).value_or(0) == 0) {
-    of.misfit(".weight_scale", scale);
-    return true;
+    return of.misfit(".weight_scale", scale);
   }
   if (!of.has_stated_groups(4, *columns, wanted.back())) return true;
   of.module.shape.assign(codes.shape.begin(), codes.shape.end());
@@ -201,8 +199,7 @@ bool recognise_fp4(Recognition& of) {
   }
   const mlx::TensorRef& factor = of.tensors[of.module.planes[2]];
   if (factor.type != TensorType::F32 || element_count(factor.shape) != u64{1}) {
-    of.misfit(suffix, of.module.planes[2]);
-    return true;
+    return of.misfit(suffix, of.module.planes[2]);
   }
   of.module.form = nvfp4_form(is_inverse);
   of.module.decodable = true;

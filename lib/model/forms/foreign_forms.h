@@ -54,7 +54,11 @@ bool is_activation_scale(std::string_view name);
 
 namespace modelutils::foreign {
 
-// Shared parts of the recognisers of foreign forms. Internal to lib/forms.
+// Shared parts of the recognisers of foreign forms. Internal to lib/model/forms.
+
+inline u64 ceil_div(u64 value, u64 by) {
+  return value / by + (value % by != 0 ? 1 : 0);
+}
 
 bool is_float(std::optional<TensorType> type);
 
@@ -67,10 +71,10 @@ struct Recognition {
 
   /// Sets plane 1. Returns false, after a finding, if it is not a floating-point type.
   bool take_scale(std::size_t place, std::string_view suffix);
-  /// Reports a tensor of wrong shape.
-  void misfit(std::string_view suffix, std::size_t place);
-  /// Reports settings that contradict the tensors.
-  void contradict(std::string message);
+  /// Reports a tensor of wrong shape. Returns true, because the tensors are recognised nevertheless.
+  bool misfit(std::string_view suffix, std::size_t place);
+  /// Reports settings that contradict the tensors. Returns true, too.
+  bool contradict(std::string message);
   /// Returns false, after a finding, if rows of `columns` in `groups` groups match no stated group size. Ignores
   /// settings for other widths.
   bool has_stated_groups(u64 bits, u64 columns, u64 groups);

@@ -16,10 +16,6 @@ namespace modelutils::foreign {
 
 namespace {
 
-u64 ceil_div(u64 value, u64 by) {
-  return value / by + (value % by != 0 ? 1 : 0);
-}
-
 // Returns the number of columns per scale, given `groups` per row: the method's group size if it matches; 0 for a whole
 // row; nullopt if no size matches.
 std::optional<u64> group_of(const ForeignMethod& method, u64 columns, u64 groups) {
@@ -60,17 +56,13 @@ bool recognise_gemv(Recognition& of, std::size_t zeros) {
   const u64 rows = codes[0], columns = codes[1] * 8;
   const u64 group = of.method.group_size == 0 ? columns : of.method.group_size;
   const u64 groups = ceil_div(columns, group);
-  if (zero_words[0] != rows || scales[1] != zero_words[1] * 8 || groups > scales[1]) {
-    of.misfit(".qzeros", zeros);
-    return true;
-  }
+  if (zero_words[0] != rows || scales[1] != zero_words[1] * 8 || groups > scales[1]) return of.misfit(".qzeros", zeros);
   // Scales are padded to whole words of zero points; for small groups, to two or four words. More padding means that
   // the groups are smaller than stated.
   const u64 multiple = group >= 128 ? 1 : group >= 64 ? 2 : 4;
   if (ceil_div(ceil_div(groups, 8), multiple) * multiple != zero_words[1]) {
-    of.contradict(fmt::format("has room for {} scales in a row of {} columns, but config.json says groups of {}",
-                              scales[1], columns, group));
-    return true;
+    return of.contradict(fmt::format("has room for {} scales in a row of {} columns, but config.json says groups of {}",
+                                     scales[1], columns, group));
   }
   const u64 width = type_info(*of.tensors[of.module.planes[1]].type).block_bytes;
   IntegerParams params;
@@ -88,14 +80,8 @@ bool recognise_awq(Recognition& of, std::size_t zeros) {
   const std::span<const u64> zero_words = of.tensors[zeros].shape;
   const u64 columns = codes[0], rows = scales[1], groups = scales[0];
   const auto group = group_of(of.method, columns, groups);
-  if (!group) {
-    of.misfit(".scales", of.module.planes[1]);
-    return true;
-  }
-  if (zero_words[0] != groups || zero_words[1] != codes[1]) {
-    of.misfit(".qzeros", zeros);
-    return true;
-  }
+  if (!group) return of.misfit(".scales", of.module.planes[1]);
+  if (zero_words[0] != groups || zero_words[1] != codes[1]) return of.misfit(".qzeros", zeros);
   if (!of.has_stated_groups(4, columns, groups)) return true;
   IntegerParams params;
   params.has_zeros = true;
@@ -135,28 +121,20 @@ bool recognise_gptq(Recognition& of, std::size_t zeros) {
   const u64 rows = codes[1], groups = scales[0];
   const std::size_t places = of.finder.find(of.module.path, ".g_idx");
   const std::vector<u64> widths = gptq_widths(of, zero_words[1], places);
-  if (widths.empty() || zero_words[0] != groups) {
-    of.misfit(".qzeros", zeros);
-    return true;
-  }
+  if (widths.empty() || zero_words[0] != groups) return of.misfit(".qzeros", zeros);
   const auto stated = std::ranges::find_if(widths, [&](u64 each) { return is_stated_width(of.method, each); });
   if (stated == widths.end()) {
-    of.contradict(
+    return of.contradict(
         fmt::format("has codes of {} bits according to the shapes of qweight and qzeros, but config.json says {}",
                     widths.front(), joined(of.method.bits)));
-    return true;
   }
   const u64 bits = *stated;
   const u64 columns = codes[0] * 32 / bits;
   const auto group = group_of(of.method, columns, groups);
-  if (!group || codes[0] * 32 % bits != 0) {
-    of.misfit(".scales", of.module.planes[1]);
-    return true;
-  }
+  if (!group || codes[0] * 32 % bits != 0) return of.misfit(".scales", of.module.planes[1]);
   if (places != no_tensor && (of.tensors[places].type != TensorType::I32 ||
                               !std::ranges::equal(of.tensors[places].shape, std::array{columns}))) {
-    of.misfit(".g_idx", places);
-    return true;
+    return of.misfit(".g_idx", places);
   }
   if (places == no_tensor && of.method.orders_columns && groups > 1) {
     of.findings.error(Scope::model, "hf-scale-missing", "has columns ordered by activation (desc_act), but no g_idx",
@@ -213,8 +191,7 @@ bool recognise_gptq_or_awq(Recognition& of) {
   const bool are_words = codes.type == TensorType::I32 && of.tensors[zeros].type == TensorType::I32;
   const bool are_matrices = codes.shape.size() == 2 && shape.size() == 2 && of.tensors[zeros].shape.size() == 2;
   if (!are_words || !are_matrices || !is_small(codes.shape) || !is_small(shape) || !is_small(of.tensors[zeros].shape)) {
-    of.misfit(".qzeros", zeros);
-    return true;
+    return of.misfit(".qzeros", zeros);
   }
   const auto fits = [&](WordLayout layout) {
     switch (layout) {
@@ -229,16 +206,14 @@ bool recognise_gptq_or_awq(Recognition& of) {
   constexpr std::array layouts = {WordLayout::gptq, WordLayout::awq_gemm, WordLayout::awq_gemv};
   const auto is_stated = [&](WordLayout layout) { return fits(layout) && may_have_layout(of.method, layout); };
   if (std::ranges::any_of(layouts, fits) && std::ranges::none_of(layouts, is_stated)) {
-    of.contradict(fmt::format(
+    return of.contradict(fmt::format(
         "has scales of shape [{}] for codes of shape [{}], which is not the layout stated in config.json ({})",
         joined(shape), joined(codes.shape), layout_name(of.method.layout)));
-    return true;
   }
   if (is_awq && fits(of.method.layout) && !is_stated_width(of.method, 4)) {
-    of.contradict(
+    return of.contradict(
         fmt::format("has codes of 4 bits according to the shapes of qweight and scales, but config.json says {}",
                     joined(of.method.bits)));
-    return true;
   }
   for (const WordLayout layout :
        {of.method.layout, is_awq ? WordLayout::awq_gemm : WordLayout::gptq,
@@ -247,8 +222,7 @@ bool recognise_gptq_or_awq(Recognition& of) {
     if (layout == WordLayout::gptq) return recognise_gptq(of, zeros);
     return layout == WordLayout::awq_gemm ? recognise_awq(of, zeros) : recognise_gemv(of, zeros);
   }
-  of.misfit(".scales", scales);
-  return true;
+  return of.misfit(".scales", scales);
 }
 
 bool recognise_packed(Recognition& of) {
@@ -269,16 +243,12 @@ bool recognise_packed(Recognition& of) {
   const std::span<const u64> shape = of.tensors[scale].shape;
   if (codes.shape.size() != 2 || shape.size() != 2 || !is_small(codes.shape) || !is_small(shape) ||
       shape[0] != codes.shape[0]) {
-    of.misfit(".weight_scale", scale);
-    return true;
+    return of.misfit(".weight_scale", scale);
   }
   // Assume the stated number of bits; settle_shape() corrects it if there is a weight_shape.
   const u64 rows = codes.shape[0], groups = shape[1];
   const u64 bits = of.method.bits.empty() ? 4 : of.method.bits.front();
-  if (bits < 2 || bits > 8) {
-    of.misfit(".weight_packed", of.module.weight());
-    return true;
-  }
+  if (bits < 2 || bits > 8) return of.misfit(".weight_packed", of.module.weight());
   const u64 columns = codes.shape[1] * 32 / bits;
   IntegerParams params;
   params.bits = static_cast<u8>(bits);
@@ -292,20 +262,14 @@ bool recognise_packed(Recognition& of) {
     const bool fits = packed.shape.size() == 2 && packed.shape[1] == groups &&
                       (packed.shape[0] == words_of(rows, bits, false) ||
                        (may_be_older && packed.shape[0] == words_of(rows, bits, true)));
-    if (packed.type != TensorType::I32 || !fits) {
-      of.misfit(".weight_zero_point", zeros);
-      return true;
-    }
+    if (packed.type != TensorType::I32 || !fits) return of.misfit(".weight_zero_point", zeros);
     params.zeros = {Gather::Kind::words_of_rows, params.bits, 0, false, groups * 4, groups};
   }
   if (!params.has_zeros && !of.may_lack_zeros(bits)) return true;
   // With a weight_shape, settle_shape() determines the columns and the group size.
   if (of.module.planes[4] == no_tensor) {
     const auto group = group_of(of.method, columns, groups);
-    if (!group) {
-      of.misfit(".weight_scale", scale);
-      return true;
-    }
+    if (!group) return of.misfit(".weight_scale", scale);
     if (!of.has_stated_groups(bits, columns, groups)) return true;
     params.group = *group;
   }
@@ -331,9 +295,8 @@ bool recognise_int8(Recognition& of) {
   const bool has_scales_of_rows = !shape.empty() && shape.size() <= 2 && shape[0] == rows && group;
   const bool has_one_scale = !has_scales_of_rows && element_count(shape) == u64{1};
   if ((!has_one_scale && !has_scales_of_rows) || has_zeros) {
-    of.misfit(has_zeros ? ".weight_zero_point" : ".weight_scale",
-              has_zeros ? of.finder.find(of.module.path, ".weight_zero_point") : scale);
-    return true;
+    return of.misfit(has_zeros ? ".weight_zero_point" : ".weight_scale",
+                     has_zeros ? of.finder.find(of.module.path, ".weight_zero_point") : scale);
   }
   if (!of.may_lack_zeros(8)) return true;
   IntegerParams params;
@@ -396,7 +359,7 @@ Status settle_shape(std::span<const mlx::TensorRef> tensors, const ForeignMethod
                                    counted(groups, "scale"), columns),
                        at_module(module.path));
   }
-  const bool is_stated = method.group_size > 0 && (columns + method.group_size - 1) / method.group_size == groups;
+  const bool is_stated = method.group_size > 0 && foreign::ceil_div(columns, method.group_size) == groups;
   if (groups > 1 && !is_stated && columns % groups != 0) {
     return contradiction(module, fmt::format("has {} scales for rows of {} columns", groups, columns));
   }

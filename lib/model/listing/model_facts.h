@@ -81,8 +81,7 @@ struct NamedTemplate {
 struct ModelFacts {
   std::string architecture;  ///< general.architecture; for a config.json architectures[0], otherwise model_type
   std::string name;
-  std::vector<std::string>
-      companion;  ///< the kind of a file that accompanies a model (model/listing/model_facts.h); empty for models
+  std::vector<std::string> companion;   ///< the kind of a file that accompanies a model; empty for models
   std::optional<AdapterFacts> adapter;  ///< set for LoRA adapters
   std::string mix;                      ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
   std::string tokenizer;                ///< tokenizer.ggml.model
