@@ -8,6 +8,7 @@
 #include "cli/gguf2bump_options.h"
 #include "convert/to_bump/manifest.h"
 #include "io/standard_output.h"
+#include "tools.h"
 
 using namespace modelutils;
 
@@ -37,7 +38,9 @@ Status show(const cli::Gguf2bumpArguments& options, bool quiet, const GgufToBump
   return out.flush();
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::gguf2bump(int argc, char** argv) {
   cli::Gguf2bumpArguments options;
   cli::Command command = cli::gguf2bump_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -63,10 +66,4 @@ int run(int argc, char** argv) {
   if (is_shown) return status;
   if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   return status;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("gguf2bump", argc, argv, run);
 }

@@ -8,6 +8,7 @@
 #include "convert/to_gguf/adapter_to_gguf.h"
 #include "io/standard_output.h"
 #include "report/transfer_report.h"
+#include "tools.h"
 
 using namespace modelutils;
 
@@ -59,7 +60,9 @@ int convert_adapter(const cli::Gguf2mlxArguments& options, const cli::CommonOpti
   return cli::exit_ok;
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::gguf2mlx(int argc, char** argv) {
   cli::Gguf2mlxArguments options;
   cli::Command command = cli::gguf2mlx_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -79,10 +82,4 @@ int run(int argc, char** argv) {
     if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   }
   return cli::exit_ok;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("gguf2mlx", argc, argv, run);
 }

@@ -10,6 +10,7 @@
 #include "model/memory/fit.h"
 #include "report/dump.h"
 #include "rules/gguf/rules.h"
+#include "tools.h"
 
 namespace {
 
@@ -116,13 +117,9 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
   return result;
 }
 
-int run(int argc, char** argv) {
-  cli::DumpArguments arguments;
-  return cli::run_dumper(cli::gguf_dump_command(arguments), arguments, open, argc, argv);
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cli::run_tool("gguf-dump", argc, argv, run);
+int modelutils::cli::gguf_dump(int argc, char** argv) {
+  cli::DumpArguments arguments;
+  return cli::run_dumper(cli::gguf_dump_command(arguments), arguments, open, argc, argv);
 }

@@ -12,6 +12,7 @@
 #include "io/atomic_output.h"
 #include "io/standard_output.h"
 #include "report/model_diff.h"
+#include "tools.h"
 
 using namespace modelutils;
 
@@ -106,7 +107,9 @@ int merge_importance(const cli::GgufEditArguments& options, const cli::CommonOpt
   return cli::exit_ok;
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::gguf_edit(int argc, char** argv) {
   cli::GgufEditArguments options;
   cli::Command command = cli::gguf_edit_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -132,10 +135,4 @@ int run(int argc, char** argv) {
     out << fmt::format("{}: {}, {}\n", escape(file.path), counted(file.tensors, "tensor"), byte_text(file.bytes));
   }
   return cli::exit_ok;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("gguf-edit", argc, argv, run);
 }

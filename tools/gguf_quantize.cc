@@ -3,12 +3,13 @@
 
 #include "cli/quantize_tool.h"
 #include "io/remote_address.h"
+#include "tools.h"
 
 using namespace modelutils;
 
-namespace {
+namespace {}  // namespace
 
-int run(int argc, char** argv) {
+int modelutils::cli::gguf_quantize(int argc, char** argv) {
   cli::QuantizeArguments options;
   cli::Command command = cli::quantize_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -30,10 +31,4 @@ int run(int argc, char** argv) {
     options.types.like = options.request.input;
   }
   return cli::run_quantize(options.request, options.types, options.report, command.common(), messages);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("gguf-quantize", argc, argv, run);
 }

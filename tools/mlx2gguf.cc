@@ -9,6 +9,7 @@
 #include "io/atomic_output.h"
 #include "io/standard_output.h"
 #include "report/transfer_report.h"
+#include "tools.h"
 
 using namespace modelutils;
 
@@ -32,7 +33,8 @@ Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& com
 }
 
 // Handles --type and related options: converts and quantises the directory in one step.
-int quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages) {
+int convert_and_quantize(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common,
+                         const cli::Messages& messages) {
   const to_gguf::MlxToGgufOptions& convert = options.convert;
   if (convert.split_max_size) {
     return messages.error(usage_error("--split-max-size cannot be combined with options that choose types").value());
@@ -82,7 +84,9 @@ int convert_adapter(const cli::Mlx2ggufArguments& options, const cli::CommonOpti
   return cli::exit_ok;
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::mlx2gguf(int argc, char** argv) {
   cli::Mlx2ggufArguments options;
   cli::Command command = cli::mlx2gguf_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -100,7 +104,7 @@ int run(int argc, char** argv) {
   if (!options.base.empty() || adapter::is_adapter(options.convert.directory)) {
     return convert_adapter(options, command.common(), messages);
   }
-  if (options.types.is_wanted()) return quantize(options, command.common(), messages);
+  if (options.types.is_wanted()) return convert_and_quantize(options, command.common(), messages);
   options.convert.repack.fallback = *type_from_name(options.fallback);
   Progress progress("planning", 0, cli::use_progress(command.common()));
   const auto show_it = [&](const TransferReport& report) {
@@ -115,10 +119,4 @@ int run(int argc, char** argv) {
     if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   }
   return cli::exit_ok;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("mlx2gguf", argc, argv, run);
 }

@@ -12,6 +12,7 @@
 #include "report/tool_reports.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
+#include "tools.h"
 
 namespace {
 
@@ -76,7 +77,9 @@ int extract(const cli::ModelDiffArguments& arguments, const cli::CommonOptions& 
   return cli::exit_ok;
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::model_diff(int argc, char** argv) {
   cli::ModelDiffArguments arguments;
   cli::Command command = cli::model_diff_command(arguments);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -122,10 +125,4 @@ int run(int argc, char** argv) {
   }
   if (const Error* error = (*diff)->read_error()) status = std::max(status, messages.error(*error));
   return std::max(status, (*diff)->equal() ? cli::exit_ok : cli::exit_findings);
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("model-diff", argc, argv, run);
 }

@@ -1,54 +1,56 @@
-// modelutils TOOL …: runs a tool under one common name, for users whose PATH has another `verify` or `gguf-dump`.
-#include <unistd.h>
-
+// The program that contains all tools. It runs the tool whose name it is called by (bin/ has a link for each), or the
+// one that its first argument names, for users whose PATH has another `verify` or `gguf-dump`.
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-
-#include "base/system.h"
-#include "cli/front_options.h"
-#ifdef MODELUTILS_STATIC
-#include <optional>
+#include <array>
 #include <string_view>
 
-#include "static_tools.h"
+#include "cli/command.h"
+#include "cli/front_options.h"
+#include "tools.h"
+
+#ifdef MODELUTILS_STATIC
+int fetch_main(int argc, char** argv);  // fetch/main.cc, which has a program of its own elsewhere
 #endif
 
 using namespace modelutils;
 
 namespace {
 
-int run(int argc, char** argv) {
+struct Tool {
+  std::string_view name;
+  int (*run)(int argc, char** argv);
+};
+
+constexpr std::array tools = {
+    Tool{"gguf-dump", cli::gguf_dump},   Tool{"gguf-edit", cli::gguf_edit}, Tool{"gguf-quantize", cli::gguf_quantize},
+    Tool{"gguf2bump", cli::gguf2bump},   Tool{"gguf2mlx", cli::gguf2mlx},   Tool{"mlx2gguf", cli::mlx2gguf},
+    Tool{"model-diff", cli::model_diff}, Tool{"pt2st", cli::pt2st},         Tool{"st-dump", cli::st_dump},
+    Tool{"verify", cli::verify},
+};
+
+const Tool* find_tool(std::string_view name) {
+  const auto tool = std::ranges::find(tools, name, &Tool::name);
+  return tool == tools.end() ? nullptr : tool;
+}
+
+// Without the name of a tool: answers --help, or explains what is wrong.
+int run_front(int argc, char** argv) {
   cli::FrontArguments arguments;
   cli::Command command = cli::front_command(arguments);
-  const cli::Messages messages(command);
-  const std::vector<std::string> names = cli::tool_names();
-  if (argc < 2 || std::ranges::find(names, argv[1]) == names.end()) {
-    return command.parse(std::min(argc, 2), argv).value_or(cli::exit_usage);
-  }
-  // Start the tool in this program's folder, not one from PATH.
-  const std::filesystem::path self = system::own_program();
-  const std::string path = self.parent_path() / argv[1];
-  const int number = self.empty() || ::execv(path.c_str(), argv + 1) == 0 ? ENOENT : errno;
-  return messages.error(input_error("io-open", "cannot be started: " + errno_text(number), {}, {}, path).value());
+  return command.parse(std::min(argc, 2), argv).value_or(cli::exit_usage);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string_view path = argc > 0 ? argv[0] : "";
+  const std::string_view name = path.substr(path.rfind('/') + 1);
 #ifdef MODELUTILS_STATIC
-  // If called by a tool's name, or with one as its first argument, act as that tool.
-  const auto start = [](int count, char** arguments) -> std::optional<int> {
-    const std::string_view path = count > 0 ? arguments[0] : "";
-    for (const StaticTool* tool = static_tools; tool->name != nullptr; ++tool) {
-      if (path.substr(path.rfind('/') + 1) == tool->name) return tool->main(count, arguments);
-    }
-    return {};
-  };
-  if (const auto status = start(argc, argv)) return *status;
-  if (argc > 1 && std::string_view(argv[1]).find('/') == std::string_view::npos) {
-    if (const auto status = start(argc - 1, argv + 1)) return *status;
-  }
+  if (name == "fetch") return fetch_main(argc, argv);
 #endif
-  return cli::run_tool("modelutils", argc, argv, run);
+  if (const Tool* tool = find_tool(name)) return cli::run_tool(tool->name.data(), argc, argv, tool->run);
+  if (argc > 1) {
+    if (const Tool* tool = find_tool(argv[1])) return cli::run_tool(tool->name.data(), argc - 1, argv + 1, tool->run);
+  }
+  return cli::run_tool("modelutils", argc, argv, run_front);
 }

@@ -6,6 +6,7 @@
 #include "cli/pt2st_options.h"
 #include "io/standard_output.h"
 #include "report/tool_reports.h"
+#include "tools.h"
 
 using namespace modelutils;
 
@@ -25,7 +26,9 @@ Status show(const cli::Pt2stArguments& options, const cli::CommonOptions& common
   return out.flush();
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::pt2st(int argc, char** argv) {
   cli::Pt2stArguments options;
   cli::Command command = cli::pt2st_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -44,10 +47,4 @@ int run(int argc, char** argv) {
     if (const Status shown = show_it(*report); !shown) return messages.error(shown.error());
   }
   return cli::exit_ok;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("pt2st", argc, argv, run);
 }

@@ -9,6 +9,7 @@
 #include "model/listing/listing.h"
 #include "model/listing/safetensors_listing.h"
 #include "rules/safetensors/rules.h"
+#include "tools.h"
 
 namespace {
 
@@ -57,13 +58,9 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
   return result;
 }
 
-int run(int argc, char** argv) {
-  cli::DumpArguments arguments;
-  return cli::run_dumper(cli::st_dump_command(arguments), arguments, open, argc, argv);
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  return cli::run_tool("st-dump", argc, argv, run);
+int modelutils::cli::st_dump(int argc, char** argv) {
+  cli::DumpArguments arguments;
+  return cli::run_dumper(cli::st_dump_command(arguments), arguments, open, argc, argv);
 }

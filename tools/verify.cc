@@ -17,6 +17,7 @@
 #include "report/finding_pages.h"
 #include "report/verify_forms.h"
 #include "report/verify_text.h"
+#include "tools.h"
 
 namespace {
 
@@ -60,7 +61,9 @@ Status apply_judges(const cli::VerifyArguments& options, VerifyOptions& verify) 
   return {};
 }
 
-int run(int argc, char** argv) {
+}  // namespace
+
+int modelutils::cli::verify(int argc, char** argv) {
   cli::VerifyArguments options;
   cli::Command command = cli::verify_command(options);
   if (const auto status = command.parse(argc, argv)) return *status;
@@ -122,10 +125,4 @@ int run(int argc, char** argv) {
   (void)text.flush();
   if (Status written = results.flush(); !written) status = std::max(status, messages.error(written.error()));
   return status;
-}
-
-}  // namespace
-
-int main(int argc, char** argv) {
-  return cli::run_tool("verify", argc, argv, run);
 }
