@@ -1,5 +1,5 @@
 # Nix. Never built by Nix: checked with nix-instantiate --parse alone.
-{ lib, stdenv, fetchurl, cmake, ninja, pkg-config, cli11, curl, fmt, libyaml, openssl, rapidjson, spdlog
+{ lib, stdenv, fetchurl, cmake, ninja, pkg-config, cli11, curl, eigen, fmt, libyaml, openssl, rapidjson, spdlog
 , tl-expected, utf8proc, xxHash, zlib }:
 
 stdenv.mkDerivation rec {
@@ -10,7 +10,7 @@ stdenv.mkDerivation rec {
     sha256 = "@SHA256@";
   };
   nativeBuildInputs = [ cmake ninja pkg-config ];
-  buildInputs = [ cli11 curl fmt libyaml openssl rapidjson spdlog tl-expected utf8proc xxHash zlib ];
+  buildInputs = [ cli11 curl eigen fmt libyaml openssl rapidjson spdlog tl-expected utf8proc xxHash zlib ];
   meta = with lib; {
     description = "Command-line tools for the files of language models";
     homepage = "@URL@";

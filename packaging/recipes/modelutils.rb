@@ -8,6 +8,7 @@ class Modelutils < Formula
 
   depends_on "cli11" => :build
   depends_on "cmake" => :build
+  depends_on "eigen" => :build
   depends_on "fmt" => :build
   depends_on "ninja" => :build
   depends_on "rapidjson" => :build
