@@ -12,13 +12,33 @@ namespace modelutils::arch {
 
 namespace {
 
-#define MU_FAMILY_ADDRESS(file, name) &families::file::name,
-constexpr std::array all = {MU_ARCH_FAMILIES(MU_FAMILY_ADDRESS)};
+#define MU_FAMILY_ADDRESS(file, family) &families::file::packed_##family,
+constexpr std::array packed = {MU_ARCH_FAMILIES(MU_FAMILY_ADDRESS)};
 #undef MU_FAMILY_ADDRESS
+
+// Returns the first family whose names fulfil the condition and which fulfils `fits`, or nullptr. Only families with
+// such names are unpacked.
+template <typename Condition, typename Fits>
+const Family* first_family(Condition condition, Fits fits) {
+  for (const PackedFamily* each : packed) {
+    if (!condition(each->names())) continue;
+    if (const Family& family = each->unpacked(); fits(family)) return &family;
+  }
+  return nullptr;
+}
+template <typename Condition>
+const Family* first_family(Condition condition) {
+  return first_family(condition, [](const Family&) { return true; });
+}
 
 }  // namespace
 
 std::span<const Family* const> all_families() {
+  static const auto all = [] {
+    std::array<const Family*, packed.size()> families = {};
+    std::ranges::transform(packed, families.begin(), [](const PackedFamily* each) { return &each->unpacked(); });
+    return families;
+  }();
   return all;
 }
 
@@ -37,25 +57,21 @@ std::vector<const Key*> keys_of(const Family& family) {
 }
 
 const Family* find_family(std::string_view hf_class, std::string_view model_type) {
-  for (const Family* family : all) {
-    if (has_name(family->classes, hf_class)) return family;
-  }
-  for (const Family* family : all) {
-    if (has_name(family->model_types, model_type)) return family;
-  }
-  return nullptr;
+  const Family* found =
+      first_family([&](const PackedFamily::Names& names) { return has_name(names.classes, hf_class); });
+  if (found != nullptr) return found;
+  return first_family([&](const PackedFamily::Names& names) { return has_name(names.model_types, model_type); });
 }
 
 const Family* find_family(const hf::Config& config) {
   const Family* found = find_family(config.architecture, config.model_type);
   if (found != nullptr && found->fits != nullptr && !found->fits(config)) {
     const bool by_class = has_name(found->classes, config.architecture);
-    const auto other = std::find_if(all.begin(), all.end(), [&](const Family* family) {
-      const bool is_relative =
-          by_class ? has_name(family->classes, config.architecture) : has_name(family->model_types, config.model_type);
-      return is_relative && (family->fits == nullptr || family->fits(config));
-    });
-    found = other == all.end() ? nullptr : *other;
+    const auto is_relative = [&](const PackedFamily::Names& names) {
+      return by_class ? has_name(names.classes, config.architecture) : has_name(names.model_types, config.model_type);
+    };
+    found =
+        first_family(is_relative, [&](const Family& family) { return family.fits == nullptr || family.fits(config); });
   }
   if (found == nullptr || has_name(found->classes, config.architecture)) return found;
   return config.architecture.empty() || config.has_text_config ? found : nullptr;
@@ -63,12 +79,11 @@ const Family* find_family(const hf::Config& config) {
 
 const Family* find_family(const gguf::Index& index) {
   const std::string_view pre = index.string_value("tokenizer.ggml.pre").value_or("");
-  for (const Family* family : all) {
-    if (family->gguf != index.architecture()) continue;
-    const bool has_pre = !pre.empty() && family->gguf_pre == pre;
-    if (has_pre || holds(family->gguf_when, stated_gguf_sizes(*family, index))) return family;
-  }
-  return nullptr;
+  return first_family([&](const PackedFamily::Names& names) { return names.gguf == index.architecture(); },
+                      [&](const Family& family) {
+                        const bool has_pre = !pre.empty() && family.gguf_pre == pre;
+                        return has_pre || holds(family.gguf_when, stated_gguf_sizes(family, index));
+                      });
 }
 
 bool uses_operation(const Family& family, std::string_view operation) {
@@ -81,13 +96,15 @@ bool uses_operation(const Family& family, std::string_view operation) {
          std::any_of(family.layer_tensors.begin(), family.layer_tensors.end(), uses);
 }
 
+const Family* find_gguf_family(std::string_view architecture) {
+  return first_family([&](const PackedFamily::Names& names) { return names.gguf == architecture; });
+}
+
 const Family* find_gguf_family(std::string_view architecture, bool experts) {
   Sizes sizes;
   sizes.set(symbol::experts, experts ? 1 : 0);
-  for (const Family* family : all) {
-    if (family->gguf == architecture && holds(family->gguf_when, sizes)) return family;
-  }
-  return nullptr;
+  return first_family([&](const PackedFamily::Names& names) { return names.gguf == architecture; },
+                      [&](const Family& family) { return holds(family.gguf_when, sizes); });
 }
 
 std::span<const NotConverted> not_converted() {

@@ -10,7 +10,8 @@
 
 namespace modelutils::arch {
 
-/// Returns all families, in the order of the page of architectures.
+/// Returns all families, in the order of the page of architectures. Unpacks them, so prefer the functions below, which
+/// unpack only the family that they find.
 std::span<const Family* const> all_families();
 
 /// Finds the family by architectures[0] and model_type of a config.json. An unknown class is another model even if it
@@ -25,6 +26,8 @@ const Family* find_family(std::string_view hf_class, std::string_view model_type
 /// Finds the family by general.architecture and, if several share it, by the keys. Returns nullptr if there is none.
 const Family* find_family(const gguf::Index& index);
 
+/// Returns the first family with this GGUF architecture, or nullptr.
+const Family* find_gguf_family(std::string_view architecture);
 /// Returns the first family with this GGUF architecture, with experts if `experts` is set, or nullptr.
 const Family* find_gguf_family(std::string_view architecture, bool experts);
 

@@ -39,6 +39,31 @@ class ConfigWriter;
 class KeyWriter;
 struct Family;
 
+// A short table stored inside the object that uses it, so that its values can be written in place.
+
+/// Up to N values, from a list or an array. More than N constants do not compile.
+template <typename T, std::size_t N>
+class Few {
+ public:
+  constexpr Few() = default;
+  consteval Few(std::initializer_list<T> values) {
+    for (const T& value : values) add(value);
+  }
+  template <std::size_t M>
+  consteval Few(const T (&values)[M]) {
+    static_assert(M <= N);
+    for (const T& value : values) add(value);
+  }
+
+  constexpr void add(const T& value) { values_.at(count_++) = value; }
+  constexpr const T* begin() const { return values_.data(); }
+  constexpr const T* end() const { return values_.data() + count_; }
+
+ private:
+  std::array<T, N> values_ = {};
+  std::size_t count_ = 0;
+};
+
 /// Whether something must be there, may be there, or must not (absent).
 enum class Need : u8 { absent, optional, required };
 
@@ -240,8 +265,8 @@ struct Family {
   std::string_view loader_needs = {};
   std::string_view loads_without = {};
   bool applies_weight_scales = false;  ///< llama.cpp applies a ".scale" tensor beside every matrix of a layer
-  std::array<std::span<const Key>, 6> keys = {};
-  std::array<std::span<const Tensor>, 8> layer_tensors = {};
+  Few<std::span<const Key>, 6> keys = {};
+  Few<std::span<const Tensor>, 8> layer_tensors = {};
   std::span<const Tensor> first_tensors = embedding;     ///< before the layers
   std::span<const Tensor> last_tensors = norm_and_head;  ///< after the layers
   PredictionForm prediction = {};

@@ -22,10 +22,7 @@ const TokenizerFacts& tokenizer_facts(std::string_view hf_class, std::string_vie
 }
 
 const TokenizerFacts& tokenizer_facts(std::string_view gguf_architecture) {
-  const auto families = all_families();
-  const auto found =
-      std::find_if(families.begin(), families.end(), [&](const Family* one) { return one->gguf == gguf_architecture; });
-  return facts_of(found == families.end() ? nullptr : *found);
+  return facts_of(find_gguf_family(gguf_architecture));
 }
 
 std::string_view pre_of_model_type(std::string_view TokenizerFacts::*list, std::string_view model_type) {
@@ -39,18 +36,8 @@ std::string_view pre_of_model_type(std::string_view TokenizerFacts::*list, std::
   return found;
 }
 
-namespace {
-
-const Family* first_family(std::string_view architecture) {
-  const std::span<const Family* const> families = all_families();
-  const auto found = std::ranges::find(families, architecture, &Family::gguf);
-  return found == families.end() ? nullptr : *found;
-}
-
-}  // namespace
-
 const CacheFacts* find_cache_facts(std::string_view architecture) {
-  if (const Family* family = first_family(architecture)) return &family->cache;
+  if (const Family* family = find_gguf_family(architecture)) return &family->cache;
   const std::span<const RuntimeArchitecture> others = runtime_architectures();
   const auto found = std::ranges::find_if(
       others, [&](const RuntimeArchitecture& other) { return has_name(other.names, architecture); });
@@ -58,7 +45,7 @@ const CacheFacts* find_cache_facts(std::string_view architecture) {
 }
 
 bool is_behind_layers(std::string_view architecture, std::string_view tensor) {
-  const Family* family = first_family(architecture);
+  const Family* family = find_gguf_family(architecture);
   return family != nullptr &&
          std::ranges::find(family->last_tensors, tensor, &Tensor::name) != family->last_tensors.end();
 }

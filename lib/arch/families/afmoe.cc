@@ -37,7 +37,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family afmoe = {
+constexpr Family afmoe = {
     .name = "afmoe",
     .gguf = "afmoe",
     .classes = "AfmoeForCausalLM",
@@ -56,5 +56,6 @@ const Family afmoe = {
                .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .is_required = true}},
 };
+MU_FAMILY(afmoe);
 
 }  // namespace modelutils::arch::families::afmoe

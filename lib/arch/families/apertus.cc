@@ -29,7 +29,7 @@ constexpr Fixed fixed[] = {
     {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
 
-const Family apertus = {
+constexpr Family apertus = {
     .name = "apertus",
     .gguf = "apertus",
     .classes = "ApertusForCausalLM",
@@ -46,5 +46,6 @@ const Family apertus = {
     .fixed = fixed,
     .config = {.members = {{"attention_bias", "false"}}},
 };
+MU_FAMILY(apertus);
 
 }  // namespace modelutils::arch::families::apertus

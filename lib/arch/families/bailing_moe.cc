@@ -97,7 +97,7 @@ constexpr Member members_v2[] = {
     {"moe_router_enable_expert_bias", "@exp_probs_b.bias"},
 };
 
-const Family bailing_moe = {
+constexpr Family bailing_moe = {
     .name = "bailingmoe",
     .gguf = "bailingmoe",
     .classes = "BailingMoeForCausalLM",
@@ -114,8 +114,9 @@ const Family bailing_moe = {
     .checks = {check_head},
     .config = {.fields = "num_experts|num_shared_experts", .members = members},
 };
+MU_FAMILY(bailing_moe);
 
-const Family bailing_moe_v2 = {
+constexpr Family bailing_moe_v2 = {
     .name = "bailingmoe2",
     .gguf = "bailingmoe2",
     .classes = "BailingMoeV2ForCausalLM",
@@ -138,5 +139,6 @@ const Family bailing_moe_v2 = {
                .model_type = "bailing_moe"},
     .cache = {.prediction = PredictionBlocks::cached},
 };
+MU_FAMILY(bailing_moe_v2);
 
 }  // namespace modelutils::arch::families::bailing_moe

@@ -44,7 +44,7 @@ constexpr Fixed fixed2[] = {
     {"use_qk_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
 
-const Family cohere = {
+constexpr Family cohere = {
     .name = "cohere",
     .gguf = "command-r",
     .classes = "CohereForCausalLM",
@@ -63,8 +63,9 @@ const Family cohere = {
     .config = {.fields = "max_position_embeddings", .members = {{"layer_norm_bias", "false"}}},
     .tokenizer = {.pre = "command-r"},
 };
+MU_FAMILY(cohere);
 
-const Family cohere2 = {
+constexpr Family cohere2 = {
     .name = "cohere2",
     .gguf = "cohere2",
     .classes = "Cohere2ForCausalLM",
@@ -83,5 +84,6 @@ const Family cohere2 = {
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true}},
     .tokenizer = {.pre = "command-r"},
 };
+MU_FAMILY(cohere2);
 
 }  // namespace modelutils::arch::families::cohere

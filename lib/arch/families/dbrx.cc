@@ -49,7 +49,7 @@ constexpr Tensor layer[] = {
      .stored = "[hf] X*F,E"},
 };
 
-const Family dbrx = {
+constexpr Family dbrx = {
     .name = "dbrx",
     .gguf = "dbrx",
     .classes = "DbrxForCausalLM",
@@ -69,5 +69,6 @@ const Family dbrx = {
     .config = {.fields = "d_model|n_heads|n_layers|max_seq_len"},
     .tokenizer = {.pre_of_ranks = "dbrx=dbrx"},
 };
+MU_FAMILY(dbrx);
 
 }  // namespace modelutils::arch::families::dbrx

@@ -146,7 +146,7 @@ constexpr Member members[] = {
     {"mlp_bias", "@ffn_gate.bias"},
 };
 
-const Family deci = {
+constexpr Family deci = {
     .name = "deci",
     .gguf = "deci",
     .classes = "DeciLMForCausalLM",
@@ -161,5 +161,6 @@ const Family deci = {
     .checks = {check_blocks},
     .config = {.members = members, .describe = describe},
 };
+MU_FAMILY(deci);
 
 }  // namespace modelutils::arch::families::deci

@@ -30,7 +30,7 @@ constexpr Fixed fixed[] = {
     leaves_weights,
 };
 
-const Family deepseek = {
+constexpr Family deepseek = {
     .name = "deepseek",
     .gguf = "deepseek",
     .classes = "DeepseekForCausalLM",
@@ -45,5 +45,6 @@ const Family deepseek = {
     .fixed = fixed,
     .config = {.fields = "n_routed_experts", .members = {{"attention_bias", "@attn_q.bias"}}},
 };
+MU_FAMILY(deepseek);
 
 }  // namespace modelutils::arch::families::deepseek

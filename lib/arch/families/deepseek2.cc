@@ -137,7 +137,7 @@ constexpr Key dense_rows[] = {
     {.name = "expert_shared_count", .fallback = "0", .missing = Missing::assume},
 };
 
-const Family youtu = {
+constexpr Family youtu = {
     .name = "youtu",
     .gguf = "deepseek2",
     .classes = "YoutuForCausalLM",
@@ -155,8 +155,9 @@ const Family youtu = {
     .config = {.members = dense_members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
+MU_FAMILY(youtu);
 
-const Family deepseek_v3 = {
+constexpr Family deepseek_v3 = {
     .name = "deepseek3",
     .gguf = "deepseek2",
     .classes = "DeepseekV3ForCausalLM",
@@ -175,8 +176,9 @@ const Family deepseek_v3 = {
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
     .tokenizer = {.pre_of_ranks = "kimi_k2=kimi-k2"},
 };
+MU_FAMILY(deepseek_v3);
 
-const Family deepseek_v2 = {
+constexpr Family deepseek_v2 = {
     .name = "deepseek2",
     .gguf = "deepseek2",
     .classes = "DeepseekV2ForCausalLM",
@@ -193,8 +195,9 @@ const Family deepseek_v2 = {
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
+MU_FAMILY(deepseek_v2);
 
-const Family glm4_moe_lite = {
+constexpr Family glm4_moe_lite = {
     .name = "glm4moelite",
     .gguf = "deepseek2",
     .classes = "Glm4MoeLiteForCausalLM",
@@ -214,5 +217,6 @@ const Family glm4_moe_lite = {
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.is_latent = true, .prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
+MU_FAMILY(glm4_moe_lite);
 
 }  // namespace modelutils::arch::families::deepseek2

@@ -128,7 +128,7 @@ static Status gather_rope(ConfigWriter& out) {
 constexpr std::string_view needs =
     "attention.q_lora_rank|expert_feed_forward_length|expert_shared_count|expert_gating_func";
 
-const Family deepseek_v32 = {
+constexpr Family deepseek_v32 = {
     .name = "deepseek32",
     .gguf = "deepseek32",
     .classes = "DeepseekV32ForCausalLM",
@@ -150,8 +150,9 @@ const Family deepseek_v32 = {
               .may_lack_prediction = true,
               .indexer = Indexer::every_layer},
 };
+MU_FAMILY(deepseek_v32);
 
-const Family glm_moe_dsa = {
+constexpr Family glm_moe_dsa = {
     .name = "glm-dsa",
     .gguf = "glm-dsa",
     .classes = "GlmMoeDsaForCausalLM",
@@ -172,5 +173,6 @@ const Family glm_moe_dsa = {
               .may_lack_prediction = true,
               .indexer = Indexer::listed},
 };
+MU_FAMILY(glm_moe_dsa);
 
 }  // namespace modelutils::arch::families::deepseek32

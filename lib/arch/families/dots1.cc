@@ -27,7 +27,7 @@ constexpr Member members[] = {
     {"moe_layer_freq", "1"},     {"norm_topk_prob", "true"},   {"routed_scaling_factor", "1"},
 };
 
-const Family dots1 = {
+constexpr Family dots1 = {
     .name = "dots1",
     .gguf = "dots1",
     .classes = "Dots1ForCausalLM",
@@ -43,5 +43,6 @@ const Family dots1 = {
     .checks = {check_heads, warn_of_windows},
     .config = {.fields = "n_routed_experts", .members = members},
 };
+MU_FAMILY(dots1);
 
 }  // namespace modelutils::arch::families::dots1

@@ -11,7 +11,7 @@ constexpr Fixed fixed[] = {
     {"use_bias", "false", Severity::error, "llama.cpp has no biases in this architecture"},
 };
 
-const Family ernie4_5 = {
+constexpr Family ernie4_5 = {
     .name = "ernie4_5",
     .gguf = "ernie4_5",
     .classes = "Ernie4_5ForCausalLM|Ernie4_5_ForCausalLM",
@@ -24,5 +24,6 @@ const Family ernie4_5 = {
     .layer_tensors = {attention, attention_output, gated_feed_forward},
     .fixed = fixed,
 };
+MU_FAMILY(ernie4_5);
 
 }  // namespace modelutils::arch::families::ernie4_5

@@ -42,7 +42,7 @@ constexpr Member members[] = {
     {"moe_use_aux_free", "@exp_probs_b.bias"},
 };
 
-const Family ernie4_5_moe = {
+constexpr Family ernie4_5_moe = {
     .name = "ernie4_5-moe",
     .gguf = "ernie4_5-moe",
     .classes = "Ernie4_5_MoeForCausalLM",
@@ -59,5 +59,6 @@ const Family ernie4_5_moe = {
     .checks = {check_last_layer},
     .config = {.fields = "moe_num_experts|moe_k|moe_num_shared_experts|moe_layer_start_index", .members = members},
 };
+MU_FAMILY(ernie4_5_moe);
 
 }  // namespace modelutils::arch::families::ernie4_5_moe

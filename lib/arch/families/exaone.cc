@@ -34,7 +34,7 @@ constexpr Fixed fixed[] = {
     rotates_whole_head,
 };
 
-const Family exaone = {
+constexpr Family exaone = {
     .name = "exaone",
     .gguf = "exaone",
     .classes = "ExaoneForCausalLM",
@@ -49,5 +49,6 @@ const Family exaone = {
     .fixed = fixed,
     .config = {.fields = "num_layers|activation_function"},
 };
+MU_FAMILY(exaone);
 
 }  // namespace modelutils::arch::families::exaone

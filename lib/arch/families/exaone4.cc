@@ -64,7 +64,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family exaone4 = {
+constexpr Family exaone4 = {
     .name = "exaone4",
     .gguf = "exaone4",
     .classes = "Exaone4ForCausalLM",
@@ -82,5 +82,6 @@ const Family exaone4 = {
                   {.rule = Windows::Rule::period, .period = 4, .always = true, .missing = 4096, .only_with_layers = 64},
               .prediction = PredictionBlocks::cached},
 };
+MU_FAMILY(exaone4);
 
 }  // namespace modelutils::arch::families::exaone4

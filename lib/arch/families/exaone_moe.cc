@@ -70,7 +70,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family exaone_moe = {
+constexpr Family exaone_moe = {
     .name = "exaone-moe",
     .gguf = "exaone-moe",
     .classes = "ExaoneMoEForCausalLM|ExaoneMoeForCausalLM",
@@ -91,5 +91,6 @@ const Family exaone_moe = {
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .always = true, .in_prediction_blocks = true},
               .prediction = PredictionBlocks::cached},
 };
+MU_FAMILY(exaone_moe);
 
 }  // namespace modelutils::arch::families::exaone_moe

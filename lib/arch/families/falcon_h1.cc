@@ -109,7 +109,7 @@ constexpr Member members[] = {
     {"mamba_norm_before_gate", "false"}, {"mamba_use_mlp", "true"},
 };
 
-const Family falcon_h1 = {
+constexpr Family falcon_h1 = {
     .name = "falcon_h1",
     .gguf = "falcon-h1",
     .classes = "FalconH1ForCausalLM",
@@ -133,5 +133,6 @@ const Family falcon_h1 = {
                              .state = Recurrence::State::convolution,
                              .keeps_keys = true}},
 };
+MU_FAMILY(falcon_h1);
 
 }  // namespace modelutils::arch::families::falcon_h1

@@ -106,7 +106,7 @@ static Status describe_gemma3(ConfigWriter& out) {
   return {};
 }
 
-const Family gemma = {
+constexpr Family gemma = {
     .name = "gemma",
     .gguf = "gemma",
     .classes = "GemmaForCausalLM",
@@ -124,8 +124,9 @@ const Family gemma = {
     .config = {.fields = "hidden_act|hidden_activation", .members = {{"attention_bias", "false"}}},
     .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
+MU_FAMILY(gemma);
 
-const Family gemma2 = {
+constexpr Family gemma2 = {
     .name = "gemma2",
     .gguf = "gemma2",
     .classes = "Gemma2ForCausalLM",
@@ -147,8 +148,9 @@ const Family gemma2 = {
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true, .missing = 4096}},
     .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
+MU_FAMILY(gemma2);
 
-const Family gemma3 = {
+constexpr Family gemma3 = {
     .name = "gemma3",
     .gguf = "gemma3",
     .classes = "Gemma3ForCausalLM|Gemma3ForConditionalGeneration",
@@ -171,5 +173,6 @@ const Family gemma3 = {
     .engine = {.rope_layout = "split", .has_qk_norms = true, .has_post_norms = true, .is_gemma = true},
     .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
+MU_FAMILY(gemma3);
 
 }  // namespace modelutils::arch::families::gemma

@@ -143,7 +143,7 @@ constexpr Member members[] = {
     {"vocab_size_per_layer_input", "=V"},
 };
 
-const Family gemma3n = {
+constexpr Family gemma3n = {
     .name = "gemma3n",
     .gguf = "gemma3n",
     .classes = "Gemma3nForConditionalGeneration|Gemma3nForCausalLM",
@@ -171,5 +171,6 @@ const Family gemma3n = {
               .has_alternating_updates = true},
     .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
+MU_FAMILY(gemma3n);
 
 }  // namespace modelutils::arch::families::gemma3n

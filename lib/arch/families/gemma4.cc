@@ -273,7 +273,7 @@ constexpr Member members[] = {
     {"enable_moe_block", "false", "!X"},
 };
 
-const Family gemma4 = {
+constexpr Family gemma4 = {
     .name = "gemma4",
     .gguf = "gemma4",
     .classes = "Gemma4ForConditionalGeneration|Gemma4ForCausalLM|Gemma4UnifiedForConditionalGeneration",
@@ -301,5 +301,6 @@ const Family gemma4 = {
               .layer_input_has_key = true},
     .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
 };
+MU_FAMILY(gemma4);
 
 }  // namespace modelutils::arch::families::gemma4

@@ -28,7 +28,7 @@ static Status check_rotation(KeyWriter& out) {
   return {};
 }
 
-const Family glm4 = {
+constexpr Family glm4 = {
     .name = "glm4",
     .gguf = "glm4",
     .classes = "Glm4ForCausalLM",
@@ -40,8 +40,9 @@ const Family glm4 = {
     .config = {.members = {{"attention_bias", "@attn_q.bias"}}},
     .cache = {.prediction = PredictionBlocks::cached},
 };
+MU_FAMILY(glm4);
 
-const Family glm = {
+constexpr Family glm = {
     .name = "glm",
     .gguf = "chatglm",
     .classes = "GlmForCausalLM",
@@ -56,5 +57,6 @@ const Family glm = {
     .config = {.members = {{"attention_bias", "@attn_q.bias"}}},
     .tokenizer = {.pre_of_ranks = "chatglm=chatglm-bpe"},
 };
+MU_FAMILY(glm);
 
 }  // namespace modelutils::arch::families::glm4

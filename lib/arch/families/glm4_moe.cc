@@ -24,7 +24,7 @@ constexpr Member members[] = {
     {"topk_method", "noaux_tc"},        {"rope_scaling", "null"},
 };
 
-const Family glm4_moe = {
+constexpr Family glm4_moe = {
     .name = "glm4moe",
     .gguf = "glm4moe",
     .classes = "Glm4MoeForCausalLM|SolarOpenForCausalLM",
@@ -39,5 +39,6 @@ const Family glm4_moe = {
     .config = {.fields = "n_routed_experts", .members = members},
     .cache = {.prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
+MU_FAMILY(glm4_moe);
 
 }  // namespace modelutils::arch::families::glm4_moe

@@ -106,7 +106,7 @@ static Status describe_queries(ConfigWriter& out) {
   return {};
 }
 
-const Family gpt2 = {
+constexpr Family gpt2 = {
     .name = "gpt2",
     .gguf = "gpt2",
     .classes = "GPT2LMHeadModel",
@@ -126,8 +126,9 @@ const Family gpt2 = {
     .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .members = {{"n_ctx", "=C"}}},
     .tokenizer = {.pre_of_merges = "gpt2=gpt-2"},
 };
+MU_FAMILY(gpt2);
 
-const Family gpt_bigcode = {
+constexpr Family gpt_bigcode = {
     .name = "gpt_bigcode",
     .gguf = "starcoder",
     .classes = "GPTBigCodeForCausalLM",
@@ -145,5 +146,6 @@ const Family gpt_bigcode = {
     .checks = {warn_of_exact_gelu},
     .config = {.fields = "n_embd|n_head|n_layer|n_positions|n_inner|layer_norm_epsilon", .describe = describe_queries},
 };
+MU_FAMILY(gpt_bigcode);
 
 }  // namespace modelutils::arch::families::gpt2

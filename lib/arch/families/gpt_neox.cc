@@ -44,7 +44,7 @@ constexpr Tensor last[] = {
     {"output", "E,V", "[hf] embed_out | model.embed_out | embed_out"},
 };
 
-const Family gpt_neox = {
+constexpr Family gpt_neox = {
     .name = "gpt_neox",
     .gguf = "gptneox",
     .classes = "GPTNeoXForCausalLM",
@@ -66,5 +66,6 @@ const Family gpt_neox = {
     .config = {.fields = "rotary_pct|rotary_emb_base", .members = {{"hidden_act", "gelu"}}},
     .tokenizer = {.composes = true, .composes_not = "llama-bpe"},
 };
+MU_FAMILY(gpt_neox);
 
 }  // namespace modelutils::arch::families::gpt_neox

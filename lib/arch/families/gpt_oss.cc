@@ -69,7 +69,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family gpt_oss = {
+constexpr Family gpt_oss = {
     .name = "gpt-oss",
     .gguf = "gpt-oss",
     .classes = "GptOssForCausalLM",
@@ -91,5 +91,6 @@ const Family gpt_oss = {
                .only_mlx_names = true},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 2, .always = true}},
 };
+MU_FAMILY(gpt_oss);
 
 }  // namespace modelutils::arch::families::gpt_oss

@@ -107,7 +107,7 @@ constexpr Member members[] = {
     {"mlp_bias", "@ffn_gate.bias"},
 };
 
-const Family granite = {
+constexpr Family granite = {
     .name = "granite",
     .gguf = "granite",
     .classes = "GraniteForCausalLM|GraniteMoeHybridForCausalLM",
@@ -121,8 +121,9 @@ const Family granite = {
     .fixed = {rotates_whole_head},
     .config = {.members = members, .describe = describe},
 };
+MU_FAMILY(granite);
 
-const Family granitemoe = {
+constexpr Family granitemoe = {
     .name = "granitemoe",
     .gguf = "granitemoe",
     .classes = "GraniteMoeForCausalLM|GraniteMoeSharedForCausalLM|GraniteMoeHybridForCausalLM",
@@ -138,5 +139,6 @@ const Family granitemoe = {
     .fixed = {rotates_whole_head},
     .config = {.members = members, .describe = describe},
 };
+MU_FAMILY(granitemoe);
 
 }  // namespace modelutils::arch::families::granite

@@ -105,7 +105,7 @@ constexpr Member members[] = {
     {"num_local_experts", "=X"}, {"num_experts_per_tok", "=U"}, {"shared_intermediate_size", "=F", "!X"},
 };
 
-const Family granitemoehybrid = {
+constexpr Family granitemoehybrid = {
     .name = "granitemoehybrid",
     .gguf = "granitehybrid",
     .classes = "GraniteMoeHybridForCausalLM",
@@ -124,5 +124,6 @@ const Family granitemoehybrid = {
     .config = {.fields = "mamba_d_conv|mamba_d_state|mamba_n_groups", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };
+MU_FAMILY(granitemoehybrid);
 
 }  // namespace modelutils::arch::families::granitemoehybrid

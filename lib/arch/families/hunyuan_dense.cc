@@ -13,7 +13,7 @@ constexpr Fixed fixed[] = {
     {"use_cla", "false", Severity::error, "llama.cpp has keys and values in every layer"},
 };
 
-const Family hunyuan_dense = {
+constexpr Family hunyuan_dense = {
     .name = "hunyuan-dense",
     .gguf = "hunyuan-dense",
     .classes = "HunYuanDenseV1ForCausalLM",
@@ -25,5 +25,6 @@ const Family hunyuan_dense = {
     .fixed = fixed,
     .config = {.members = {{"rope_scaling", "null"}}},
 };
+MU_FAMILY(hunyuan_dense);
 
 }  // namespace modelutils::arch::families::hunyuan_dense

@@ -60,7 +60,7 @@ constexpr Member members[] = {
     {"rope_scaling.factor", "1"},
 };
 
-const Family hunyuan_moe = {
+constexpr Family hunyuan_moe = {
     .name = "hunyuan-moe",
     .gguf = "hunyuan-moe",
     .classes = "HunYuanMoEV1ForCausalLM|HunYuanForCausalLM",
@@ -76,5 +76,6 @@ const Family hunyuan_moe = {
     .config = {.fields = "num_experts|moe_topk", .members = members},
     .tokenizer = {.pre_of_ranks = "hunyuan=hunyuan"},
 };
+MU_FAMILY(hunyuan_moe);
 
 }  // namespace modelutils::arch::families::hunyuan_moe

@@ -30,7 +30,7 @@ constexpr Fixed fixed[] = {
      "llama.cpp does not support a bias of the output projection for this architecture"},
 };
 
-const Family internlm2 = {
+constexpr Family internlm2 = {
     .name = "internlm2",
     .gguf = "internlm2",
     .classes = "InternLM2ForCausalLM",
@@ -44,5 +44,6 @@ const Family internlm2 = {
     .fixed = fixed,
     .relations = {whole_width},
 };
+MU_FAMILY(internlm2);
 
 }  // namespace modelutils::arch::families::internlm2

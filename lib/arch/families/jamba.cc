@@ -124,7 +124,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family jamba = {
+constexpr Family jamba = {
     .name = "jamba",
     .gguf = "jamba",
     .classes = "JambaForCausalLM",
@@ -147,5 +147,6 @@ const Family jamba = {
                .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::ungrouped_convolution}},
 };
+MU_FAMILY(jamba);
 
 }  // namespace modelutils::arch::families::jamba

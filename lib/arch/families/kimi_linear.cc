@@ -181,7 +181,7 @@ constexpr Member members[] = {
     {"rope_scaling", "null"},
 };
 
-const Family kimi_linear = {
+constexpr Family kimi_linear = {
     .name = "kimi-linear",
     .gguf = "kimi-linear",
     .classes = "KimiLinearForCausalLM",
@@ -203,5 +203,6 @@ const Family kimi_linear = {
     .cache = {.is_latent = true, .recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::delta}},
     .tokenizer = {.pre_of_ranks = "kimi_linear=kimi-k2"},
 };
+MU_FAMILY(kimi_linear);
 
 }  // namespace modelutils::arch::families::kimi_linear

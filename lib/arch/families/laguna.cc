@@ -139,7 +139,7 @@ constexpr Member members[] = {
     {"qkv_bias", "@attn_q.bias"},
 };
 
-const Family laguna = {
+constexpr Family laguna = {
     .name = "laguna",
     .gguf = "laguna",
     .classes = "LagunaForCausalLM",
@@ -155,5 +155,6 @@ const Family laguna = {
     .config = {.fields = "num_experts|layer_types", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::number_or_list, .period = 4, .global_first = true}},
 };
+MU_FAMILY(laguna);
 
 }  // namespace modelutils::arch::families::laguna

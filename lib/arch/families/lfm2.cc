@@ -136,7 +136,7 @@ constexpr Member members[] = {
     {"block_ffn_dim_multiplier", "1"},
 };
 
-const Family lfm2 = {
+constexpr Family lfm2 = {
     .name = "lfm2",
     .gguf = "lfm2",
     .classes = "Lfm2ForCausalLM|LFM2ForCausalLM",
@@ -154,8 +154,9 @@ const Family lfm2 = {
     .config = {.fields = "norm_eps", .members = members, .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::attention}, .recurrence = short_convolutions},
 };
+MU_FAMILY(lfm2);
 
-const Family lfm2_moe = {
+constexpr Family lfm2_moe = {
     .name = "lfm2moe",
     .gguf = "lfm2moe",
     .classes = "Lfm2MoeForCausalLM",
@@ -176,5 +177,6 @@ const Family lfm2_moe = {
                .describe = describe_mixture},
     .cache = {.recurrence = short_convolutions},
 };
+MU_FAMILY(lfm2_moe);
 
 }  // namespace modelutils::arch::families::lfm2

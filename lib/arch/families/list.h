@@ -3,7 +3,7 @@
 // used.
 #pragma once
 
-#include "arch/family.h"
+#include "arch/packed_family.h"
 
 #define MU_ARCH_FAMILIES(X)             \
   X(llama, llama)                       \
@@ -97,11 +97,10 @@
 
 namespace modelutils::arch {
 
-#define MU_DECLARE_FAMILY(file, name) \
-  namespace families::file {          \
-  extern const Family name;           \
-  }                                   \
-  using families::file::name;
+#define MU_DECLARE_FAMILY(file, family)      \
+  namespace families::file {                 \
+  extern const PackedFamily packed_##family; \
+  }
 MU_ARCH_FAMILIES(MU_DECLARE_FAMILY)
 #undef MU_DECLARE_FAMILY
 

@@ -23,7 +23,7 @@ static Status describe(ConfigWriter& out) {
 
 // mlx-lm runs iquestcoder with its llama module; weights and names are the same. Every runtime treats InternLM 3 as a
 // llama; its dynamic scaling has no effect within the stated context.
-const Family llama = {
+constexpr Family llama = {
     .name = "llama",
     .gguf = "llama",
     .classes = "LlamaForCausalLM|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM|InternLM3ForCausalLM",
@@ -39,5 +39,6 @@ const Family llama = {
     .engine = {.rope_layout = "pairwise"},
     .tokenizer = {.pre_of_ranks = "llama=llama-bpe", .infill_vocabulary = 32016, .vocabulary_without_bos = 49152},
 };
+MU_FAMILY(llama);
 
 }  // namespace modelutils::arch::families::llama

@@ -72,7 +72,7 @@ constexpr Member members[] = {
     {"rope_scaling", "null"},
 };
 
-const Family llama4 = {
+constexpr Family llama4 = {
     .name = "llama4",
     .gguf = "llama4",
     .classes = "Llama4ForConditionalGeneration|Llama4ForCausalLM",
@@ -91,5 +91,6 @@ const Family llama4 = {
     .config = {.members = members, .text_model_type = "llama4_text", .hf_text_prefix = "language_model.model."},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4, .missing = 8192, .fixed = 8192}},
 };
+MU_FAMILY(llama4);
 
 }  // namespace modelutils::arch::families::llama4

@@ -84,7 +84,7 @@ constexpr Member mamba2_members[] = {
     {"time_step_rank", "auto"},
 };
 
-const Family mamba = {
+constexpr Family mamba = {
     .name = "mamba",
     .gguf = "mamba",
     .classes = "MambaForCausalLM|MambaLMHeadModel|FalconMambaForCausalLM",
@@ -104,8 +104,9 @@ const Family mamba = {
     .config = {.fields = "state_size", .members = {{"expand", "=I/E"}}},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::ungrouped_convolution}},
 };
+MU_FAMILY(mamba);
 
-const Family mamba2 = {
+constexpr Family mamba2 = {
     .name = "mamba2",
     .gguf = "mamba2",
     .classes = "Mamba2ForCausalLM",
@@ -124,5 +125,6 @@ const Family mamba2 = {
     .config = {.fields = "state_size", .members = mamba2_members, .describe = describe_limits},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::convolution}},
 };
+MU_FAMILY(mamba2);
 
 }  // namespace modelutils::arch::families::mamba

@@ -36,7 +36,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family mellum = {
+constexpr Family mellum = {
     .name = "mellum",
     .gguf = "mellum",
     .classes = "MellumForCausalLM",
@@ -52,5 +52,6 @@ const Family mellum = {
     .config = {.fields = "num_experts|layer_types", .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::number_or_list}},
 };
+MU_FAMILY(mellum);
 
 }  // namespace modelutils::arch::families::mellum

@@ -140,7 +140,7 @@ constexpr Member members[] = {
     {"swa_num_attention_heads", "=H"},
 };
 
-const Family mimo_v2_flash = {
+constexpr Family mimo_v2_flash = {
     .name = "mimo2",
     .gguf = "mimo2",
     .classes = "MiMoV2FlashForCausalLM|MiMoV2ForCausalLM",
@@ -162,5 +162,6 @@ const Family mimo_v2_flash = {
               .prediction = PredictionBlocks::uncached,
               .may_lack_prediction = true},
 };
+MU_FAMILY(mimo_v2_flash);
 
 }  // namespace modelutils::arch::families::mimo_v2_flash

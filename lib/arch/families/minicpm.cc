@@ -43,7 +43,7 @@ constexpr Key scales[] = {
     {.name = "logit_scale", .type = KeyType::f32},
 };
 
-const Family minicpm = {
+constexpr Family minicpm = {
     .name = "minicpm",
     .gguf = "minicpm",
     .classes = "MiniCPMForCausalLM",
@@ -56,5 +56,6 @@ const Family minicpm = {
     .first_tensors = embedding_and_rope,
     .fixed = {rotates_whole_head},
 };
+MU_FAMILY(minicpm);
 
 }  // namespace modelutils::arch::families::minicpm

@@ -61,7 +61,7 @@ static Status check_factors(KeyWriter& out) {
   return {};
 }
 
-const Family minicpm3 = {
+constexpr Family minicpm3 = {
     .name = "minicpm3",
     .gguf = "minicpm3",
     .classes = "MiniCPM3ForCausalLM",
@@ -77,5 +77,6 @@ const Family minicpm3 = {
     .checks = {check_factors},
     .config = {.members = {{"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}}},
 };
+MU_FAMILY(minicpm3);
 
 }  // namespace modelutils::arch::families::minicpm3

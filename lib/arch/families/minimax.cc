@@ -22,7 +22,7 @@ constexpr Member members[] = {
     {"qk_norm_type", "per_layer"},
 };
 
-const Family minimax = {
+constexpr Family minimax = {
     .name = "minimax-m2",
     .gguf = "minimax-m2",
     .classes = "MiniMaxM2ForCausalLM",
@@ -39,5 +39,6 @@ const Family minimax = {
     .fixed = {rotates_halves, {"use_qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"}},
     .config = {.fields = "rotary_dim", .members = members},
 };
+MU_FAMILY(minimax);
 
 }  // namespace modelutils::arch::families::minimax

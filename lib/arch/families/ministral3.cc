@@ -48,7 +48,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family ministral3 = {
+constexpr Family ministral3 = {
     .name = "ministral3",
     .gguf = "mistral3",
     .classes = "Ministral3ForCausalLM",
@@ -62,5 +62,6 @@ const Family ministral3 = {
     .checks = {warn_of_windows},
     .config = {.describe = describe},
 };
+MU_FAMILY(ministral3);
 
 }  // namespace modelutils::arch::families::ministral3

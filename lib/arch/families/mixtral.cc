@@ -23,7 +23,7 @@ constexpr Fixed fixed[] = {
     experts_in_all,
 };
 
-const Family mixtral = {
+constexpr Family mixtral = {
     .name = "mixtral",
     .gguf = "llama",
     .classes = "MixtralForCausalLM",
@@ -41,5 +41,6 @@ const Family mixtral = {
     .checks = {warn_of_windows},
     .tokenizer = {.vocabulary_without_bos = 49152},
 };
+MU_FAMILY(mixtral);
 
 }  // namespace modelutils::arch::families::mixtral

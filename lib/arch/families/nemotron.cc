@@ -26,7 +26,7 @@ constexpr Member members[] = {
     {"mlp_bias", "@ffn_up.bias"},
 };
 
-const Family nemotron = {
+constexpr Family nemotron = {
     .name = "nemotron",
     .gguf = "nemotron",
     .classes = "NemotronForCausalLM",
@@ -42,5 +42,6 @@ const Family nemotron = {
     .relations = {whole_width},
     .config = {.fields = "norm_eps", .members = members},
 };
+MU_FAMILY(nemotron);
 
 }  // namespace modelutils::arch::families::nemotron

@@ -188,7 +188,7 @@ constexpr Member mixture_members[] = {
     {"intermediate_size", "=Fs"},
 };
 
-const Family nemotron_h_moe = {
+constexpr Family nemotron_h_moe = {
     .name = "nemotron_h_moe",
     .gguf = "nemotron_h_moe",
     .classes = "NemotronHForCausalLM",
@@ -211,8 +211,9 @@ const Family nemotron_h_moe = {
     .config = {.fields = "n_routed_experts", .members = mixture_members, .describe = describe_mixture},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
+MU_FAMILY(nemotron_h_moe);
 
-const Family nemotron_h = {
+constexpr Family nemotron_h = {
     .name = "nemotron_h",
     .gguf = "nemotron_h",
     .classes = "NemotronHForCausalLM",
@@ -231,5 +232,6 @@ const Family nemotron_h = {
     .config = {.members = members, .describe = describe_dense},
     .cache = {.recurrence = mamba_parts, .prediction = PredictionBlocks::cached},
 };
+MU_FAMILY(nemotron_h);
 
 }  // namespace modelutils::arch::families::nemotron_h

@@ -44,7 +44,7 @@ constexpr Member members[] = {
     {"mlp_ratio", "=2*F/E"},
 };
 
-const Family olmo = {
+constexpr Family olmo = {
     .name = "olmo",
     .gguf = "olmo",
     .classes = "OLMoForCausalLM|OlmoForCausalLM",
@@ -61,5 +61,6 @@ const Family olmo = {
     .config = {.fields = "d_model|n_layers|n_heads|max_sequence_length|embedding_size|weight_tying|layer_norm_eps",
                .members = members},
 };
+MU_FAMILY(olmo);
 
 }  // namespace modelutils::arch::families::olmo

@@ -12,7 +12,7 @@ constexpr Key windows[] = {
     window_flags<4>,
 };
 
-const Family olmo2 = {
+constexpr Family olmo2 = {
     .name = "olmo2",
     .gguf = "olmo2",
     .classes = "Olmo2ForCausalLM",
@@ -28,8 +28,9 @@ const Family olmo2 = {
     .config = {.members = {{"attention_bias", "false"}}},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
+MU_FAMILY(olmo2);
 
-const Family olmo3 = {
+constexpr Family olmo3 = {
     .name = "olmo3",
     .gguf = "olmo2",
     .classes = "Olmo3ForCausalLM",
@@ -45,5 +46,6 @@ const Family olmo3 = {
     .config = {.fields = "layer_types", .members = {{"attention_bias", "false"}}},
     .cache = {.windows = {.rule = Windows::Rule::period, .period = 4}},
 };
+MU_FAMILY(olmo3);
 
 }  // namespace modelutils::arch::families::olmo2

@@ -22,7 +22,7 @@ constexpr Relation relations[] = {
      "wide as that of queries"},
 };
 
-const Family olmoe = {
+constexpr Family olmoe = {
     .name = "olmoe",
     .gguf = "olmoe",
     .classes = "OlmoeForCausalLM",
@@ -35,5 +35,6 @@ const Family olmoe = {
     .relations = relations,
     .config = {.fields = "num_experts", .members = {{"attention_bias", "false"}}},
 };
+MU_FAMILY(olmoe);
 
 }  // namespace modelutils::arch::families::olmoe

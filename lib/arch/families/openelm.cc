@@ -80,7 +80,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family openelm = {
+constexpr Family openelm = {
     .name = "openelm",
     .gguf = "openelm",
     .classes = "OpenELMForCausalLM",
@@ -96,5 +96,6 @@ const Family openelm = {
     .fixed = fixed,
     .config = {.describe = describe},
 };
+MU_FAMILY(openelm);
 
 }  // namespace modelutils::arch::families::openelm

@@ -32,7 +32,7 @@ constexpr Fixed fixed[] = {
     {"qk_layernorm", "false", Severity::error, "llama.cpp has no norms of queries and keys in this architecture"},
 };
 
-const Family phi = {
+constexpr Family phi = {
     .name = "phi",
     .gguf = "phi2",
     .classes = "PhiForCausalLM",
@@ -49,5 +49,6 @@ const Family phi = {
     .fixed = fixed,
     .relations = {whole_width},
 };
+MU_FAMILY(phi);
 
 }  // namespace modelutils::arch::families::phi

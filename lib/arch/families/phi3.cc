@@ -27,7 +27,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family phi3 = {
+constexpr Family phi3 = {
     .name = "phi3",
     .gguf = "phi3",
     .classes = "Phi3ForCausalLM",
@@ -42,5 +42,6 @@ const Family phi3 = {
     .fixed = {rotates_halves},
     .config = {.members = {{"attention_bias", "false"}}, .describe = describe},
 };
+MU_FAMILY(phi3);
 
 }  // namespace modelutils::arch::families::phi3

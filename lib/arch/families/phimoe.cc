@@ -37,7 +37,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family phimoe = {
+constexpr Family phimoe = {
     .name = "phimoe",
     .gguf = "phimoe",
     .classes = "PhiMoEForCausalLM|PhimoeForCausalLM",
@@ -56,5 +56,6 @@ const Family phimoe = {
     .checks = {warn_of_differences},
     .config = {.members = {{"attention_bias", "true"}, {"lm_head_bias", "true"}}, .describe = describe},
 };
+MU_FAMILY(phimoe);
 
 }  // namespace modelutils::arch::families::phimoe

@@ -29,7 +29,7 @@ constexpr Tensor layer[] = {
     {.name = "attn_output", .ne = "H*D,E", .source = "self_attn.o_proj{{E s:H/K K D -> E K s D}}", .stored = "E,H*D"},
 };
 
-const Family plamo = {
+constexpr Family plamo = {
     .name = "plamo",
     .gguf = "plamo",
     .classes = "PlamoForCausalLM",
@@ -44,5 +44,6 @@ const Family plamo = {
     .relations = {whole_width},
     .config = {.members = {{"n_shared_head", "=H/K"}, {"num_key_value_heads", "=K"}}},
 };
+MU_FAMILY(plamo);
 
 }  // namespace modelutils::arch::families::plamo

@@ -120,7 +120,7 @@ constexpr Member members[] = {
     {"mamba_chunk_size", "256"},
 };
 
-const Family plamo2 = {
+constexpr Family plamo2 = {
     .name = "plamo2",
     .gguf = "plamo2",
     .classes = "Plamo2ForCausalLM|PLaMo2ForCausalLM",
@@ -136,5 +136,6 @@ const Family plamo2 = {
     .config = {.fields = "mamba_d_conv|mamba_d_state", .members = members, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::convolution}},
 };
+MU_FAMILY(plamo2);
 
 }  // namespace modelutils::arch::families::plamo2

@@ -30,7 +30,7 @@ constexpr Fixed fixed[] = {
     {"rotary_emb_base", "10000", Severity::warning, "mlx-lm computes as if it were 10000", "mlx"},
 };
 
-const Family qwen = {
+constexpr Family qwen = {
     .name = "qwen",
     .gguf = "qwen",
     .classes = "QWenLMHeadModel",
@@ -49,5 +49,6 @@ const Family qwen = {
     .config = {.fields = "rotary_emb_base"},
     .tokenizer = {.pre_of_ranks = "qwen=qwen2", .composes = true},
 };
+MU_FAMILY(qwen);
 
 }  // namespace modelutils::arch::families::qwen

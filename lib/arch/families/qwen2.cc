@@ -10,7 +10,7 @@ constexpr Member mimo_members[] = {
     {"num_nextn_predict_layers", "0"},
 };
 
-const Family qwen2 = {
+constexpr Family qwen2 = {
     .name = "qwen2",
     .gguf = "qwen2",
     .classes = "Qwen2ForCausalLM",
@@ -26,9 +26,10 @@ const Family qwen2 = {
     .engine = {.rope_layout = "split"},
     .tokenizer = {.pre_of_merges = "qwen2=qwen2", .composes = true},
 };
+MU_FAMILY(qwen2);
 
 // MiMo 7B is a Qwen2 whose layers for multi-token prediction are not converted.
-const Family mimo = {
+constexpr Family mimo = {
     .name = "mimo",
     .gguf = "qwen2",
     .classes = "MiMoForCausalLM",
@@ -43,5 +44,6 @@ const Family mimo = {
     .config = {.members = mimo_members},
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(mimo);
 
 }  // namespace modelutils::arch::families::qwen2

@@ -20,7 +20,7 @@ constexpr Tensor shared_expert[] = {
     {"ffn_down_shexp", "Fs,E", "mlp.shared_expert.down_proj"},
 };
 
-const Family qwen2moe = {
+constexpr Family qwen2moe = {
     .name = "qwen2moe",
     .gguf = "qwen2moe",
     .classes = "Qwen2MoeForCausalLM",
@@ -37,5 +37,6 @@ const Family qwen2moe = {
     .config = {.fields = "num_experts", .members = {{"use_sliding_window", "false"}}},
     .tokenizer = {.pre_of_merges = "qwen2_moe=qwen2", .composes = true},
 };
+MU_FAMILY(qwen2moe);
 
 }  // namespace modelutils::arch::families::qwen2moe

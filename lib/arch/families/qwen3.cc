@@ -12,7 +12,7 @@ constexpr Member members[] = {
     {"use_sliding_window", "false"},
 };
 
-const Family qwen3 = {
+constexpr Family qwen3 = {
     .name = "qwen3",
     .gguf = "qwen3",
     .classes = "Qwen3ForCausalLM",
@@ -27,8 +27,9 @@ const Family qwen3 = {
     .engine = {.rope_layout = "split", .has_qk_norms = true},
     .tokenizer = {.pre_of_merges = "qwen3=qwen2", .composes = true},
 };
+MU_FAMILY(qwen3);
 
-const Family qwen3moe = {
+constexpr Family qwen3moe = {
     .name = "qwen3moe",
     .gguf = "qwen3moe",
     .classes = "Qwen3MoeForCausalLM",
@@ -45,5 +46,6 @@ const Family qwen3moe = {
     .config = {.fields = "num_experts", .members = members},
     .tokenizer = {.pre_of_merges = "qwen3_moe=qwen2", .composes = true},
 };
+MU_FAMILY(qwen3moe);
 
 }  // namespace modelutils::arch::families::qwen3

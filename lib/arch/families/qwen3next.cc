@@ -178,7 +178,7 @@ static Status describe_sections(ConfigWriter& out) {
   return {};
 }
 
-const Family qwen3next = {
+constexpr Family qwen3next = {
     .name = "qwen3next",
     .gguf = "qwen3next",
     .classes = "Qwen3NextForCausalLM",
@@ -201,8 +201,9 @@ const Family qwen3next = {
               .has_gated_queries = true},
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(qwen3next);
 
-const Family qwen35 = {
+constexpr Family qwen35 = {
     .name = "qwen35",
     .gguf = "qwen35",
     .classes = "Qwen3_5ForConditionalGeneration|Qwen3_5ForCausalLM",
@@ -223,6 +224,7 @@ const Family qwen35 = {
     .cache = qwen35_cache,
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(qwen35);
 
 // Published as stacks, with gate and up in one tensor.
 constexpr auto stacked_experts = [] {
@@ -238,7 +240,7 @@ constexpr auto stacked_experts = [] {
   return rows;
 }();
 
-const Family qwen35moe = {
+constexpr Family qwen35moe = {
     .name = "qwen35moe",
     .gguf = "qwen35moe",
     .classes = "Qwen3_5MoeForConditionalGeneration|Qwen3_5MoeForCausalLM",
@@ -261,5 +263,6 @@ const Family qwen35moe = {
     .cache = qwen35_cache,
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(qwen35moe);
 
 }  // namespace modelutils::arch::families::qwen3next

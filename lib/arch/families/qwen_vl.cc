@@ -56,7 +56,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family qwen2_vl = {
+constexpr Family qwen2_vl = {
     .name = "qwen2vl",
     .gguf = "qwen2vl",
     .classes = "Qwen2VLForConditionalGeneration|Qwen2_5_VLForConditionalGeneration",
@@ -75,8 +75,9 @@ const Family qwen2_vl = {
                .hf_text_prefix = "model."},
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(qwen2_vl);
 
-const Family qwen3_vl = {
+constexpr Family qwen3_vl = {
     .name = "qwen3vl",
     .gguf = "qwen3vl",
     .classes = "Qwen3VLForConditionalGeneration",
@@ -94,8 +95,9 @@ const Family qwen3_vl = {
                .only_mlx_names = true},
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(qwen3_vl);
 
-const Family qwen3_vl_moe = {
+constexpr Family qwen3_vl_moe = {
     .name = "qwen3vlmoe",
     .gguf = "qwen3vlmoe",
     .classes = "Qwen3VLMoeForConditionalGeneration",
@@ -116,5 +118,6 @@ const Family qwen3_vl_moe = {
                .only_mlx_names = true},
     .tokenizer = {.composes = true},
 };
+MU_FAMILY(qwen3_vl_moe);
 
 }  // namespace modelutils::arch::families::qwen_vl

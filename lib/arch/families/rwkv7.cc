@@ -92,7 +92,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family rwkv7 = {
+constexpr Family rwkv7 = {
     .name = "rwkv7",
     .gguf = "rwkv7",
     .classes = "RWKV7ForCausalLM|Rwkv7ForCausalLM",
@@ -111,5 +111,6 @@ const Family rwkv7 = {
     .config = {.members = {{"num_heads", "=E/Dk"}, {"attn_mode", "chunk"}}, .describe = describe},
     .cache = {.recurrence = {Recurrence::Layers::all, Recurrence::State::token_shift}},
 };
+MU_FAMILY(rwkv7);
 
 }  // namespace modelutils::arch::families::rwkv7

@@ -12,7 +12,7 @@ constexpr Fixed fixed[] = {
     {"mlp_bias", "false", Severity::error, "llama.cpp accepts no biases of the feed-forward part"},
 };
 
-const Family seed_oss = {
+constexpr Family seed_oss = {
     .name = "seed_oss",
     .gguf = "seed_oss",
     .classes = "SeedOssForCausalLM",
@@ -23,5 +23,6 @@ const Family seed_oss = {
     .fixed = fixed,
     .config = {.members = {{"attention_bias", "@attn_q.bias"}}},
 };
+MU_FAMILY(seed_oss);
 
 }  // namespace modelutils::arch::families::seed_oss

@@ -40,7 +40,7 @@ constexpr Member members[] = {
     {"use_sliding_window", "false"},
 };
 
-const Family smollm3 = {
+constexpr Family smollm3 = {
     .name = "smollm3",
     .gguf = "smollm3",
     .classes = "SmolLM3ForCausalLM",
@@ -57,5 +57,6 @@ const Family smollm3 = {
     .checks = {check_rope_layers, warn_of_windows},
     .config = {.members = members, .describe = describe},
 };
+MU_FAMILY(smollm3);
 
 }  // namespace modelutils::arch::families::smollm3

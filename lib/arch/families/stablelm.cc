@@ -39,7 +39,7 @@ constexpr Member members[] = {
     {"qk_layernorm", "@attn_q_norm.weight"},
 };
 
-const Family stablelm = {
+constexpr Family stablelm = {
     .name = "stablelm",
     .gguf = "stablelm",
     .classes = "StableLmForCausalLM|StableLMEpochForCausalLM|LlavaStableLMEpochForCausalLM",
@@ -55,5 +55,6 @@ const Family stablelm = {
     .config = {.members = members, .describe = describe},
     .tokenizer = {.pre = "stablelm2"},
 };
+MU_FAMILY(stablelm);
 
 }  // namespace modelutils::arch::families::stablelm

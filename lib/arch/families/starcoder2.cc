@@ -16,7 +16,7 @@ constexpr Fixed fixed[] = {
     {"mlp_type", "default", Severity::error, "llama.cpp has no gate in the feed-forward part"},
 };
 
-const Family starcoder2 = {
+constexpr Family starcoder2 = {
     .name = "starcoder2",
     .gguf = "starcoder2",
     .classes = "Starcoder2ForCausalLM",
@@ -36,5 +36,6 @@ const Family starcoder2 = {
     .checks = {warn_of_windows},
     .config = {.fields = "norm_epsilon"},
 };
+MU_FAMILY(starcoder2);
 
 }  // namespace modelutils::arch::families::starcoder2

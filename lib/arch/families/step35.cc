@@ -240,7 +240,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 
-const Family step35 = {
+constexpr Family step35 = {
     .name = "step35",
     .gguf = "step35",
     .classes = "Step3p5ForCausalLM|Step3p7ForConditionalGeneration",
@@ -268,5 +268,6 @@ const Family step35 = {
               .prediction = PredictionBlocks::loaded,
               .may_lack_prediction = true},
 };
+MU_FAMILY(step35);
 
 }  // namespace modelutils::arch::families::step35

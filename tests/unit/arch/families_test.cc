@@ -4,12 +4,12 @@
 
 #include <set>
 
-#include "arch/families/list.h"
 #include "arch/geometry.h"
 #include "arch/layer_kinds.h"
 #include "arch/names.h"
 #include "arch/row_view.h"
 #include "formats/hf/config.h"
+#include "support/families.h"
 
 namespace modelutils::arch {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "arch/families.h"
-#include "arch/families/list.h"
+#include "support/families.h"
 
 namespace modelutils::arch {
 

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "arch/families/list.h"
-
+#include "support/families.h"
 namespace modelutils::arch {
 namespace {
 

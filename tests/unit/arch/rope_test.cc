@@ -8,9 +8,9 @@
 #include <cstring>
 #include <string>
 
-#include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "formats/gguf/write.h"
+#include "support/families.h"
 
 namespace modelutils::arch {
 namespace {

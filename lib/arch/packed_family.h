@@ -1,0 +1,206 @@
+// Families as bytes. A table of texts is a table of pointers, and a position-independent program adjusts every pointer
+// of its tables whenever it starts. So a family's rows exist only while it is compiled: pack_family() turns them into
+// one array of bytes, and a program unpacks only the families that it asks for.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "arch/family.h"
+
+namespace modelutils::arch {
+
+/// A function of a family or of its rows; they are not packed. std::variant would do, but clang 14 cannot assign it at
+/// compile time.
+union FamilyFunction {
+  constexpr FamilyFunction() : none(nullptr) {}
+#define MU_FUNCTION(Type, name)                         \
+  constexpr FamilyFunction(Type given) : name(given) {} \
+  operator Type() const {                               \
+    return name;                                        \
+  }                                                     \
+  Type name;
+  MU_FUNCTION(decltype(Family::fits), fits)
+  MU_FUNCTION(decltype(Family::factor), factor)
+  MU_FUNCTION(Check, check)
+  MU_FUNCTION(decltype(ConfigForm::describe), describe)
+  MU_FUNCTION(decltype(Key::derive), derive)
+  MU_FUNCTION(decltype(Key::derive_layers), derive_layers)
+  MU_FUNCTION(decltype(Key::write), write)
+  MU_FUNCTION(decltype(Key::read), read)
+#undef MU_FUNCTION
+  std::nullptr_t none;
+};
+
+/// How much of each a family has.
+struct FamilyCounts {
+  std::size_t bytes = 0;
+  std::size_t functions = 0;
+  std::size_t keys = 0;
+  std::size_t tensors = 0;
+  std::size_t marks = 0;
+};
+
+/// A family as a program contains it.
+class PackedFamily {
+ public:
+  /// The names by which families are found.
+  struct Names {
+    std::string_view name, gguf, classes, model_types;
+  };
+
+  constexpr PackedFamily(const FamilyCounts& counts, const char* bytes, const FamilyFunction* functions)
+      : counts_(counts), bytes_(bytes), functions_(functions) {}
+
+  Names names() const;
+  /// Returns the family, which is unpacked by the first call in the program. For several threads.
+  const Family& unpacked() const;
+
+ private:
+  FamilyCounts counts_;
+  const char* bytes_;
+  const FamilyFunction* functions_;
+  mutable std::atomic<const Family*> unpacked_ = nullptr;
+};
+
+// Calls visit(member, …) with all members of a struct in order. A forgotten member does not compile.
+template <typename T, typename Struct>
+concept Is = std::is_same_v<std::remove_const_t<T>, Struct>;
+#define MU_MEMBERS(Struct, ...)                                    \
+  constexpr void visit_members(Is<Struct> auto& of, auto& visit) { \
+    auto& [__VA_ARGS__] = of;                                      \
+    visit(__VA_ARGS__);                                            \
+  }
+MU_MEMBERS(Key, name, type, fields, symbol, fallback, missing, need, when, loader_default, derive, derive_layers, write,
+           read)
+MU_MEMBERS(Tensor, name, ne, source, need, bias, when, f32, plain, stored)
+MU_MEMBERS(Mark, symbol, tensor, in_gguf_only)
+MU_MEMBERS(Fixed, field, value, severity, because, when)
+MU_MEMBERS(LayoutSign, module, telling)
+MU_MEMBERS(Relation, left, right, field, because)
+MU_MEMBERS(Member, field, value, when)
+MU_MEMBERS(ConfigForm, fields, members, describe, model_type, text_model_type, mlx_text_prefix, hf_text_prefix,
+           only_mlx_names)
+MU_MEMBERS(PredictionForm, tensors, runs, sizes, numbers, parts)
+MU_MEMBERS(EngineFacts, rope_layout, has_qk_norms, has_post_norms, is_gemma)
+MU_MEMBERS(TokenizerFacts, pre, pre_of_merges, pre_of_ranks, never_prefixes_space, infills_by_text, infill_vocabulary,
+           vocabulary_without_bos, composes, composes_not)
+MU_MEMBERS(Windows, rule, period, global_first, always, missing, fixed, is_required, only_with_layers,
+           in_prediction_blocks)
+MU_MEMBERS(Recurrence, layers, state, interval, keeps_keys, keeps_history)
+MU_MEMBERS(CacheFacts, has_cache, is_latent, windows, recurrence, prediction, may_lack_prediction, indexer,
+           cached_layers, shares_last_layers, has_loops, has_router_layer, has_gated_queries, layer_input_width,
+           layer_input_has_key, has_alternating_updates, has_encoder)
+MU_MEMBERS(Family, name, gguf, classes, model_types, about, wanted_name, fits, gguf_when, gguf_pre, layer_prefixes,
+           hf_layer_prefix, activation, activation_names, head, tied_by_default, class_has_defaults, layers_may_differ,
+           factor, hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs, loads_without, applies_weight_scales,
+           keys, layer_tensors, first_tensors, last_tensors, prediction, layout_signs, renormalises_experts,
+           unrotated_every, layer_counts, marks, fixed, relations, checks, config, cache, engine, tokenizer)
+#undef MU_MEMBERS
+
+template <typename T>
+concept Number = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+template <typename T>
+concept Text = std::is_base_of_v<std::string_view, T>;
+template <typename T>
+concept Function = std::is_pointer_v<T>;
+
+/// Writes a family's members one after another: numbers with seven bits per byte, texts behind their lengths, tables
+/// behind their numbers of rows. Without a place to write it only counts.
+class FamilyPacker {
+ public:
+  constexpr explicit FamilyPacker(char* bytes = nullptr, FamilyFunction* functions = nullptr)
+      : bytes_(bytes), functions_(functions) {}
+
+  constexpr const FamilyCounts& counts() const { return counts_; }
+
+  template <typename... Members>
+  constexpr void operator()(const Members&... members) {
+    (add(members), ...);
+  }
+
+ private:
+  constexpr void add_byte(char byte) {
+    if (bytes_ != nullptr) bytes_[counts_.bytes] = byte;
+    ++counts_.bytes;
+  }
+  constexpr void add_number(u64 number) {
+    for (; number >= 128; number /= 128) add_byte(static_cast<char>(number % 128 + 128));
+    add_byte(static_cast<char>(number));
+  }
+  constexpr void add(const Number auto& number) {
+    if constexpr (std::is_floating_point_v<std::remove_cvref_t<decltype(number)>>) {
+      add_number(std::bit_cast<u64>(number));
+    } else {
+      add_number(static_cast<u64>(number));
+    }
+  }
+  constexpr void add(const Text auto& text) {
+    add_number(text.size());
+    if (bytes_ != nullptr) std::copy(text.begin(), text.end(), bytes_ + counts_.bytes);
+    counts_.bytes += text.size();
+  }
+  constexpr void add(const Function auto& function) {
+    add_byte(function != nullptr);
+    if (function == nullptr) return;
+    if (functions_ != nullptr) functions_[counts_.functions] = FamilyFunction(function);
+    ++counts_.functions;
+  }
+  template <typename Row>
+  constexpr void add(std::span<const Row> rows) {
+    add_number(rows.size());
+    for (const Row& row : rows) add(row);
+    if constexpr (std::is_same_v<Row, Key>) counts_.keys += rows.size();
+    if constexpr (std::is_same_v<Row, Tensor>) counts_.tensors += rows.size();
+    if constexpr (std::is_same_v<Row, Mark>) counts_.marks += rows.size();
+  }
+  template <typename Row, std::size_t N>
+  constexpr void add(const Few<Row, N>& rows) {
+    add_number(static_cast<u64>(rows.end() - rows.begin()));
+    for (const Row& row : rows) add(row);
+  }
+  template <typename Struct>
+  constexpr void add(const Struct& row) {
+    visit_members(row, *this);
+  }
+
+  char* bytes_;
+  FamilyFunction* functions_;
+  FamilyCounts counts_;
+};
+
+constexpr FamilyCounts pack_family(const Family& family, char* bytes = nullptr, FamilyFunction* functions = nullptr) {
+  FamilyPacker packer(bytes, functions);
+  visit_members(family, packer);
+  return packer.counts();
+}
+
+/// The members of a family, which must be constexpr. The functions are apart, because only they need relocations.
+template <const Family& family>
+struct FamilyData {
+  static constexpr FamilyCounts counts = pack_family(family);
+  struct Packed {
+    std::array<char, counts.bytes> bytes = {};
+    std::array<FamilyFunction, counts.functions> functions = {};
+  };
+  static constexpr Packed packed = [] {
+    Packed made;
+    pack_family(family, made.bytes.data(), made.functions.data());
+    return made;
+  }();
+  static constexpr auto bytes = packed.bytes;
+  static constexpr auto functions = packed.functions;
+};
+
+}  // namespace modelutils::arch
+
+/// Defines the family of this name, which is constexpr in this namespace, for list.h.
+#define MU_FAMILY(name)                                                                      \
+  const PackedFamily packed_##name(FamilyData<name>::counts, FamilyData<name>::bytes.data(), \
+                                   FamilyData<name>::functions.data())
