@@ -198,6 +198,9 @@ constexpr std::array<Tensor, 4> plainly_named_experts(ConditionText when = {}) {
   return rows;
 }
 
+/// mlx-lm's names for the matrices of Mixtral's experts (Family::renames).
+inline constexpr std::string_view mixtral_renames = "w1=gate_proj|w3=up_proj|w2=down_proj|experts.#.=switch_mlp.";
+
 /// Conditions for models whose first Ld layers are dense. They select layers with experts, layers with shared experts,
 /// and dense layers.
 inline constexpr std::string_view expert_layers = "X & i>=Ld";

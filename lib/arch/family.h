@@ -247,9 +247,12 @@ struct Family {
   std::string_view gguf_pre = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several separated by '|', mlx-lm's first
   std::string_view hf_layer_prefix = {};              ///< as published, if that is not the first
-  std::string_view activation = "silu";               ///< the activation hard-coded in the runtime, in config.json's
-                                                      ///< spelling
-  std::string_view activation_names = "silu|swish";   ///< all spellings of it
+  /// Parts of module names that mlx-lm spells in another way, as "published=mlx|…", applied in order: with "moe.=mlp."
+  /// the source "moe.gate" means "[hf] moe.gate | mlp.gate | moe.gate". Applies to alternatives without a condition.
+  std::string_view renames = {};
+  std::string_view activation = "silu";              ///< the activation hard-coded in the runtime, in config.json's
+                                                     ///< spelling
+  std::string_view activation_names = "silu|swish";  ///< all spellings of it
   OutputHead head = OutputHead::optional;
   bool tied_by_default = false;     ///< leave out an output head equal to the embedding even if config.json is silent
   bool class_has_defaults = false;  ///< config.json omits values that equal the class's defaults

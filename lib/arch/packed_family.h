@@ -98,10 +98,11 @@ MU_MEMBERS(CacheFacts, has_cache, is_latent, windows, recurrence, prediction, ma
            cached_layers, shares_last_layers, has_loops, has_router_layer, has_gated_queries, layer_input_width,
            layer_input_has_key, has_alternating_updates, has_encoder)
 MU_MEMBERS(Family, name, gguf, classes, model_types, about, wanted_name, fits, gguf_when, gguf_pre, layer_prefixes,
-           hf_layer_prefix, activation, activation_names, head, tied_by_default, class_has_defaults, layers_may_differ,
-           factor, hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs, loads_without, applies_weight_scales,
-           keys, layer_tensors, first_tensors, last_tensors, prediction, layout_signs, renormalises_experts,
-           unrotated_every, layer_counts, marks, fixed, relations, checks, config, cache, engine, tokenizer)
+           hf_layer_prefix, renames, activation, activation_names, head, tied_by_default, class_has_defaults,
+           layers_may_differ, factor, hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs, loads_without,
+           applies_weight_scales, keys, layer_tensors, first_tensors, last_tensors, prediction, layout_signs,
+           renormalises_experts, unrotated_every, layer_counts, marks, fixed, relations, checks, config, cache, engine,
+           tokenizer)
 #undef MU_MEMBERS
 
 template <typename T>
@@ -115,8 +116,8 @@ concept Function = std::is_pointer_v<T>;
 /// behind their numbers of rows. Without a place to write it only counts.
 class FamilyPacker {
  public:
-  constexpr explicit FamilyPacker(char* bytes = nullptr, FamilyFunction* functions = nullptr)
-      : bytes_(bytes), functions_(functions) {}
+  constexpr explicit FamilyPacker(std::string_view renames, char* bytes = nullptr, FamilyFunction* functions = nullptr)
+      : renames_(renames), bytes_(bytes), functions_(functions) {}
 
   constexpr const FamilyCounts& counts() const { return counts_; }
 
@@ -146,6 +147,10 @@ class FamilyPacker {
     if (bytes_ != nullptr) std::copy(text.begin(), text.end(), bytes_ + counts_.bytes);
     counts_.bytes += text.size();
   }
+  constexpr void add(const SourceText& source) {
+    if (renames_.empty()) return add(std::string_view(source));
+    add(std::string_view(with_renames(source, renames_)));
+  }
   constexpr void add(const Function auto& function) {
     add_byte(function != nullptr);
     if (function == nullptr) return;
@@ -170,13 +175,14 @@ class FamilyPacker {
     visit_members(row, *this);
   }
 
+  std::string_view renames_;
   char* bytes_;
   FamilyFunction* functions_;
   FamilyCounts counts_;
 };
 
 constexpr FamilyCounts pack_family(const Family& family, char* bytes = nullptr, FamilyFunction* functions = nullptr) {
-  FamilyPacker packer(bytes, functions);
+  FamilyPacker packer(family.renames, bytes, functions);
   visit_members(family, packer);
   return packer.counts();
 }

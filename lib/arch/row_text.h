@@ -3,6 +3,7 @@
 // families' tests instead.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "arch/sizes.h"
@@ -205,6 +206,53 @@ constexpr std::string_view take_condition(std::string_view& text) {
   if (!text.starts_with('[')) return {};
   text.remove_prefix(1);
   return take_until(text, "]");
+}
+
+/// A text that is made at compile time. A longer one does not compile.
+struct MadeText {
+  std::array<char, 400> chars = {};
+  std::size_t size = 0;
+
+  constexpr MadeText& operator+=(std::string_view text) {
+    for (const char c : text) chars[size++] = c;
+    return *this;
+  }
+  constexpr operator std::string_view() const { return {chars.data(), size}; }
+};
+
+/// Returns where a module's name has `part`, or npos: "a.b" has the part "b", "a.bc" does not.
+constexpr std::size_t find_part(std::string_view module, std::string_view part) {
+  for (std::size_t at = module.find(part); at != std::string_view::npos; at = module.find(part, at + 1)) {
+    const std::string_view rest = module.substr(at + part.size());
+    if ((at == 0 || module[at - 1] == '.') && (rest.empty() || rest.starts_with('.') || part.ends_with('.'))) return at;
+  }
+  return std::string_view::npos;
+}
+
+/// Returns a source with the names that a family's renames add to it (family.h, Family::renames).
+constexpr MadeText with_renames(std::string_view source, std::string_view renames) {
+  MadeText made;
+  while (!source.empty()) {
+    const std::string_view alternative = trimmed(take_until(source, "|"));
+    const bool has_condition = alternative.starts_with('[');
+    MadeText other;  // empty if nothing is renamed
+    for (std::string_view rest = has_condition ? "" : renames; !rest.empty();) {
+      std::string_view to = take_until(rest, "|");
+      const std::string_view from = take_until(to, "=");
+      const std::string_view name = other.size == 0 ? alternative : std::string_view(other);
+      const std::size_t at = find_part(name, from);
+      if (at == std::string_view::npos) continue;
+      MadeText next;
+      next += name.substr(0, at);
+      next += to;
+      next += name.substr(at + from.size());
+      other = next;
+    }
+    if (made.size > 0) made += " | ";
+    if (other.size > 0) ((((made += "[hf] ") += alternative) += " | ") += other) += " | ";
+    made += alternative;
+  }
+  return made;
 }
 
 /// A text in a row; the derived types below check its grammar. Only constants convert to it.

@@ -29,7 +29,7 @@ constexpr Key own[] = {
      .missing = Missing::assume,
      .need = Need::required},
 };
-constexpr Tensor first[] = {{"token_embd", "E,V", "[hf] gpt_neox.embed_in | model.embed_in | gpt_neox.embed_in"}};
+constexpr Tensor first[] = {{"token_embd", "E,V", "gpt_neox.embed_in"}};
 constexpr Tensor layer[] = {
     {"attn_norm", "E", "input_layernorm", Need::required, Need::required},
     {"attn_qkv", "E,3*H*D", "attention.query_key_value{H t:3 D -> t H D}", Need::required, Need::required},
@@ -39,9 +39,8 @@ constexpr Tensor layer[] = {
     {"ffn_down", "F,E", "mlp.dense_4h_to_h", Need::required, Need::required},
 };
 constexpr Tensor last[] = {
-    {"output_norm", "E", "[hf] gpt_neox.final_layer_norm | model.final_layer_norm | gpt_neox.final_layer_norm",
-     Need::required, Need::required},
-    {"output", "E,V", "[hf] embed_out | model.embed_out | embed_out"},
+    {"output_norm", "E", "gpt_neox.final_layer_norm", Need::required, Need::required},
+    {"output", "E,V", "embed_out"},
 };
 
 constexpr Family gpt_neox = {
@@ -52,6 +51,7 @@ constexpr Family gpt_neox = {
     .about = "Attention and feed-forward part side by side; Q, K and V are one matrix, interleaved by heads.",
     .layer_prefixes = "model.h.|gpt_neox.layers.",
     .hf_layer_prefix = "gpt_neox.layers.",
+    .renames = "gpt_neox.=model.|embed_out=model.embed_out",
     .activation = "gelu_new",
     .activation_names = "gelu|gelu_new|gelu_pytorch_tanh|gelu_fast",
     .head = OutputHead::always,

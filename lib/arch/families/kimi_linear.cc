@@ -105,42 +105,25 @@ constexpr auto latent = [] {
   return rows;
 }();
 constexpr Tensor experts[] = {
-    {.name = "ffn_gate_inp",
-     .ne = "E,X",
-     .source = "[hf] block_sparse_moe.gate | mlp.gate | block_sparse_moe.gate",
-     .when = expert_layers,
-     .f32 = true},
-    {.name = "ffn_gate_exps",
-     .ne = "E,Fx,X",
-     .source = "[hf] block_sparse_moe.experts.#.w1 | mlp.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1",
-     .when = expert_layers},
-    {.name = "ffn_up_exps",
-     .ne = "E,Fx,X",
-     .source = "[hf] block_sparse_moe.experts.#.w3 | mlp.switch_mlp.up_proj | block_sparse_moe.experts.#.w3",
-     .when = expert_layers},
-    {.name = "ffn_down_exps",
-     .ne = "Fx,E,X",
-     .source = "[hf] block_sparse_moe.experts.#.w2 | mlp.switch_mlp.down_proj | block_sparse_moe.experts.#.w2",
-     .when = expert_layers},
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate", .when = expert_layers, .f32 = true},
+    {.name = "ffn_gate_exps", .ne = "E,Fx,X", .source = "block_sparse_moe.experts.#.w1", .when = expert_layers},
+    {.name = "ffn_up_exps", .ne = "E,Fx,X", .source = "block_sparse_moe.experts.#.w3", .when = expert_layers},
+    {.name = "ffn_down_exps", .ne = "Fx,E,X", .source = "block_sparse_moe.experts.#.w2", .when = expert_layers},
     {.name = "@exp_probs_b.bias",
      .ne = "X",
-     .source = "[hf] block_sparse_moe.gate.e_score_correction_bias | mlp.e_score_correction_bias | "
-               "block_sparse_moe.gate.e_score_correction_bias",
+     .source = "block_sparse_moe.gate.e_score_correction_bias",
      .when = expert_layers},
     {.name = "ffn_gate_shexp",
      .ne = "E,Fx*Ns",
-     .source = "[hf] block_sparse_moe.shared_experts.gate_proj | mlp.shared_experts.gate_proj | "
-               "block_sparse_moe.shared_experts.gate_proj",
+     .source = "block_sparse_moe.shared_experts.gate_proj",
      .when = shared_expert_layers},
     {.name = "ffn_up_shexp",
      .ne = "E,Fx*Ns",
-     .source = "[hf] block_sparse_moe.shared_experts.up_proj | mlp.shared_experts.up_proj | "
-               "block_sparse_moe.shared_experts.up_proj",
+     .source = "block_sparse_moe.shared_experts.up_proj",
      .when = shared_expert_layers},
     {.name = "ffn_down_shexp",
      .ne = "Fx*Ns,E",
-     .source = "[hf] block_sparse_moe.shared_experts.down_proj | mlp.shared_experts.down_proj | "
-               "block_sparse_moe.shared_experts.down_proj",
+     .source = "block_sparse_moe.shared_experts.down_proj",
      .when = shared_expert_layers},
 };
 
@@ -187,6 +170,9 @@ constexpr Family kimi_linear = {
     .classes = "KimiLinearForCausalLM",
     .model_types = "kimi_linear",
     .about = "delta attention (KDA), in some layers latent attention without rope; experts scored by a sigmoid",
+    .renames =
+        "w1=gate_proj|w3=up_proj|w2=down_proj|experts.#.=switch_mlp.|block_sparse_moe.gate.e_score_correction_bias="
+        "mlp.e_score_correction_bias|block_sparse_moe.=mlp.",
     .head = OutputHead::always,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.value_length_mla",
     .loads_without = "attention.key_length|ffn_gate_shexp|ffn_up_shexp|ffn_down_shexp",

@@ -74,26 +74,17 @@ constexpr Tensor layer[] = {
 // mlx-lm only renames the dense layers of models with experts.
 constexpr auto dense = [] {
   auto rows = feed_forward_of(dense_layers);
-  named(rows, "ffn_gate").source = "[hf] feed_forward.w1 | feed_forward.gate_proj | feed_forward.w1";
-  named(rows, "ffn_up").source = "[hf] feed_forward.w3 | feed_forward.up_proj | feed_forward.w3";
-  named(rows, "ffn_down").source = "[hf] feed_forward.w2 | feed_forward.down_proj | feed_forward.w2";
+  named(rows, "ffn_gate").source = "feed_forward.w1";
+  named(rows, "ffn_up").source = "feed_forward.w3";
+  named(rows, "ffn_down").source = "feed_forward.w2";
   return rows;
 }();
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.gate", .when = expert_layers, .f32 = true},
     {.name = "@exp_probs_b.bias", .ne = "X", .source = "feed_forward.expert_bias", .when = expert_layers},
-    {.name = "ffn_gate_exps",
-     .ne = "E,Fx,X",
-     .source = "feed_forward.switch_mlp.gate_proj | feed_forward.experts.#.w1",
-     .when = expert_layers},
-    {.name = "ffn_up_exps",
-     .ne = "E,Fx,X",
-     .source = "feed_forward.switch_mlp.up_proj | feed_forward.experts.#.w3",
-     .when = expert_layers},
-    {.name = "ffn_down_exps",
-     .ne = "Fx,E,X",
-     .source = "feed_forward.switch_mlp.down_proj | feed_forward.experts.#.w2",
-     .when = expert_layers},
+    {.name = "ffn_gate_exps", .ne = "E,Fx,X", .source = "feed_forward.experts.#.w1", .when = expert_layers},
+    {.name = "ffn_up_exps", .ne = "E,Fx,X", .source = "feed_forward.experts.#.w3", .when = expert_layers},
+    {.name = "ffn_down_exps", .ne = "Fx,E,X", .source = "feed_forward.experts.#.w2", .when = expert_layers},
 };
 constexpr auto dense_everywhere = [] {
   auto rows = feed_forward_of({});
@@ -162,6 +153,7 @@ constexpr Family lfm2_moe = {
     .classes = "Lfm2MoeForCausalLM",
     .model_types = "lfm2_moe",
     .about = "short convolutions in most layers, experts after some dense layers",
+    .renames = mixtral_renames,
     .tied_by_default = true,
     .hf_rope_theta = 1e6,
     .mlx_scales_rope = false,

@@ -12,9 +12,9 @@ constexpr Key mixture[] = {
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate", .f32 = true},
     {"@exp_probs_b.bias", "X", "block_sparse_moe.e_score_correction_bias"},
-    {"ffn_gate_exps", "E,F,X", "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1"},
-    {"ffn_up_exps", "E,F,X", "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.experts.#.w3"},
-    {"ffn_down_exps", "F,E,X", "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.experts.#.w2"},
+    {"ffn_gate_exps", "E,F,X", "block_sparse_moe.experts.#.w1"},
+    {"ffn_up_exps", "E,F,X", "block_sparse_moe.experts.#.w3"},
+    {"ffn_down_exps", "F,E,X", "block_sparse_moe.experts.#.w2"},
 };
 constexpr Member members[] = {
     {"shared_intermediate_size", "0"},
@@ -29,6 +29,7 @@ constexpr Family minimax = {
     .model_types = "minimax|minimax_m2",
     .about =
         "norms over all heads at once, a part of each head rotated, sigmoid router with a correction for the choice",
+    .renames = mixtral_renames,
     .head = OutputHead::always,
     .hf_rope_theta = 5e6,
     .mlx_scales_rope = false,

@@ -8,13 +8,13 @@ constexpr auto sizes = decoder_sizes();
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate | mlp.gate", .f32 = true},
     {"ffn_gate_exps", "E,F,X",
-     "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1 | "
+     "block_sparse_moe.experts.#.w1 | "
      "mlp.experts.gate_up_proj{X t:2 F -> X t=0 F}"},
     {"ffn_up_exps", "E,F,X",
-     "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.experts.#.w3 | "
+     "block_sparse_moe.experts.#.w3 | "
      "mlp.experts.gate_up_proj{X t:2 F -> X t=1 F}"},
     {"ffn_down_exps", "F,E,X",
-     "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.experts.#.w2 | mlp.experts.down_proj | "
+     "block_sparse_moe.experts.#.w2 | mlp.experts.down_proj | "
      "block_sparse_moe.experts.down_proj"},
 };
 constexpr Fixed fixed[] = {
@@ -28,6 +28,7 @@ constexpr Family mixtral = {
     .gguf = "llama",
     .classes = "MixtralForCausalLM",
     .model_types = "mixtral",
+    .renames = mixtral_renames,
     .class_has_defaults = true,
     .hf_rope_theta = 1e6,
     .mlx_scales_rope = false,

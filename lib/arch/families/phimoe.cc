@@ -15,9 +15,9 @@ constexpr Tensor last[] = {
 };
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "block_sparse_moe.gate", .f32 = true},
-    {"ffn_gate_exps", "E,F,X", "block_sparse_moe.switch_mlp.gate_proj | block_sparse_moe.experts.#.w1"},
-    {"ffn_up_exps", "E,F,X", "block_sparse_moe.switch_mlp.up_proj | block_sparse_moe.experts.#.w3"},
-    {"ffn_down_exps", "F,E,X", "block_sparse_moe.switch_mlp.down_proj | block_sparse_moe.experts.#.w2"},
+    {"ffn_gate_exps", "E,F,X", "block_sparse_moe.experts.#.w1"},
+    {"ffn_up_exps", "E,F,X", "block_sparse_moe.experts.#.w3"},
+    {"ffn_down_exps", "F,E,X", "block_sparse_moe.experts.#.w2"},
 };
 static Status warn_of_differences(KeyWriter& out) {
   out.warn("architectures", "has LayerNorm, but llama.cpp does not subtract the mean: logits differ a little");
@@ -43,6 +43,7 @@ constexpr Family phimoe = {
     .classes = "PhiMoEForCausalLM|PhimoeForCausalLM",
     .model_types = "phimoe",
     .about = "LayerNorm with biases, biases everywhere, longrope",
+    .renames = mixtral_renames,
     .head = OutputHead::always,
     .class_has_defaults = true,
     .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias",

@@ -161,40 +161,14 @@ constexpr Tensor layer[] = {
 constexpr Mark marks[] = {{"M", "ffn_gate_inp"}};
 constexpr auto dense = feed_forward_of("!M");
 constexpr Tensor experts[] = {
-    {.name = "ffn_gate_inp",
-     .ne = "E,X",
-     .source = "[hf] moe.gate | mlp.gate.gate | moe.gate",
-     .need = Need::optional,
-     .f32 = true},
-    {.name = "@exp_probs_b.bias",
-     .ne = "X",
-     .source = "[hf] moe.router_bias | mlp.gate.router_bias | moe.router_bias",
-     .need = Need::optional,
-     .when = "M"},
-    {.name = "ffn_gate_exps",
-     .ne = "E,Fx,X",
-     .source = "[hf] moe.gate_proj | mlp.switch_mlp.gate_proj | moe.gate_proj",
-     .when = "M"},
-    {.name = "ffn_up_exps",
-     .ne = "E,Fx,X",
-     .source = "[hf] moe.up_proj | mlp.switch_mlp.up_proj | moe.up_proj",
-     .when = "M"},
-    {.name = "ffn_down_exps",
-     .ne = "Fx,E,X",
-     .source = "[hf] moe.down_proj | mlp.switch_mlp.down_proj | moe.down_proj",
-     .when = "M"},
-    {.name = "ffn_gate_shexp",
-     .ne = "E,Fs",
-     .source = "[hf] share_expert.gate_proj | mlp.share_expert.gate_proj | share_expert.gate_proj",
-     .when = "M"},
-    {.name = "ffn_up_shexp",
-     .ne = "E,Fs",
-     .source = "[hf] share_expert.up_proj | mlp.share_expert.up_proj | share_expert.up_proj",
-     .when = "M"},
-    {.name = "ffn_down_shexp",
-     .ne = "Fs,E",
-     .source = "[hf] share_expert.down_proj | mlp.share_expert.down_proj | share_expert.down_proj",
-     .when = "M"},
+    {.name = "ffn_gate_inp", .ne = "E,X", .source = "moe.gate", .need = Need::optional, .f32 = true},
+    {.name = "@exp_probs_b.bias", .ne = "X", .source = "moe.router_bias", .need = Need::optional, .when = "M"},
+    {.name = "ffn_gate_exps", .ne = "E,Fx,X", .source = "moe.gate_proj", .when = "M"},
+    {.name = "ffn_up_exps", .ne = "E,Fx,X", .source = "moe.up_proj", .when = "M"},
+    {.name = "ffn_down_exps", .ne = "Fx,E,X", .source = "moe.down_proj", .when = "M"},
+    {.name = "ffn_gate_shexp", .ne = "E,Fs", .source = "share_expert.gate_proj", .when = "M"},
+    {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "share_expert.up_proj", .when = "M"},
+    {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "share_expert.down_proj", .when = "M"},
 };
 
 constexpr auto block = [] {
@@ -247,6 +221,9 @@ constexpr Family step35 = {
     .model_types = "step3p5",
     .about =
         "sliding layers with heads and a rope of their own, half-rotated global ones, gated heads, clamped experts",
+    .renames =
+        "moe.gate=mlp.gate.gate|moe.router_bias=mlp.gate.router_bias|moe.=mlp.switch_mlp.|"
+        "share_expert.=mlp.share_expert.",
     .head = OutputHead::always,
     .loader_needs = "expert_feed_forward_length|attention.sliding_window_pattern",
     .loads_without =

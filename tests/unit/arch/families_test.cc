@@ -124,6 +124,34 @@ TEST(Families, RowsAreWellFormed) {
   }
 }
 
+TEST(Families, RenamesAddTheNamesOfMlx) {
+  const auto all = [](std::string_view source, std::string_view renames) {
+    return std::string(std::string_view(with_renames(source, renames)));
+  };
+  EXPECT_EQ(all("moe.gate", "moe.=mlp."), "[hf] moe.gate | mlp.gate | moe.gate");
+  EXPECT_EQ(all("a.moe.gate{H D -> D} | b", "moe=m"),
+            "[hf] a.moe.gate{H D -> D} | a.m.gate{H D -> D} | a.moe.gate{H D -> D} | b");
+  EXPECT_EQ(all("experts.#.w1", "w1=gate|experts.#.=stack."), "[hf] experts.#.w1 | stack.gate | experts.#.w1");
+  // Only whole parts, and only where no condition says more.
+  EXPECT_EQ(all("moe.gate_proj|xmoe.gate", "moe.gate=x"), "moe.gate_proj | xmoe.gate");
+  EXPECT_EQ(all("[mlx] moe.gate", "moe.=mlp."), "[mlx] moe.gate");
+}
+
+// A misspelled rename would have no effect.
+TEST(Families, RenamesAreOfRows) {
+  for (const Family* family : all_families()) {
+    std::string sources;
+    const auto add = [&](const Tensor& row) { (sources += row.source) += ' '; };
+    std::ranges::for_each(family->first_tensors, add);
+    for (const auto& group : family->layer_tensors) std::ranges::for_each(group, add);
+    std::ranges::for_each(family->last_tensors, add);
+    for_each_name(family->renames, [&](std::string_view pair) {
+      EXPECT_NE(sources.find(pair.substr(0, pair.find('='))), std::string::npos) << family->name << ": " << pair;
+      EXPECT_NE(sources.find(pair.substr(pair.find('=') + 1)), std::string::npos) << family->name << ": " << pair;
+    });
+  }
+}
+
 // A family's facts about its loader must name existing rows; a misspelled name would have no effect.
 TEST(Families, WhatTheLoaderNeedsAndDoesWithoutAreRows) {
   for (const Family* family : all_families()) {
