@@ -148,8 +148,8 @@ Result<const Tensor*> tensor_entry(const mu_model* model, u64 index) {
 
 namespace {
 
-uint64_t part_index(std::size_t place) {
-  return place == mlx::no_tensor ? MU_NONE : place;
+uint64_t part_index(const Model& model, const Weight* weight, std::size_t plane) {
+  return weight != nullptr && weight->has_plane(plane) ? model.place_of(*weight->planes[plane]) : MU_NONE;
 }
 
 mu_tensor describe(const mu_model& handle, const Tensor& tensor) {
@@ -169,13 +169,13 @@ mu_tensor describe(const mu_model& handle, const Tensor& tensor) {
   info.bytes = tensor.bytes;
   info.offset = tensor.offset;
   info.file = tensor.file;
-  const bool packs = weight != nullptr && weight->form->kind == FormKind::mlx;
-  info.packing = packs ? packing_of(weight->form->params.mode) : MU_PACKING_NONE;
-  info.bits = packs ? weight->form->params.bits : 0;
-  info.group_size = packs ? weight->form->params.group_size : 0;
+  const bool packs = weight != nullptr && weight->form.kind == FormKind::mlx;
+  info.packing = packs ? packing_of(weight->form.params.mode) : MU_PACKING_NONE;
+  info.bits = packs ? weight->form.params.bits : 0;
+  info.group_size = packs ? weight->form.params.group_size : 0;
   info.is_part = model.is_part(tensor) ? 1 : 0;
-  info.scales = part_index(weight != nullptr ? weight->planes[1] : no_tensor);
-  info.biases = part_index(weight != nullptr ? weight->planes[2] : no_tensor);
+  info.scales = part_index(model, weight, 1);
+  info.biases = part_index(model, weight, 2);
   return info;
 }
 
@@ -292,20 +292,19 @@ struct Plan {
 };
 
 Result<mlx::MatrixSizes> sizes_of(const Model& model, const Tensor& codes, const Weight* weight) {
-  if (weight == nullptr || weight->form->kind != FormKind::mlx) {
+  if (weight == nullptr || weight->form.kind != FormKind::mlx) {
     return input_error("api-type", "the tensor is not a weight packed by MLX", at_tensor(codes.name), {}, model.path());
   }
-  const std::vector<Tensor>& stored = model.catalog().tensors;
-  const Tensor& scales = stored[weight->planes[1]];
+  const Tensor& scales = *weight->planes[1];
   mlx::MatrixSizes sizes;
-  sizes.params = weight->form->params;
+  sizes.params = weight->form.params;
   sizes.columns = columns_of(model, codes);
   sizes.rows = rows_of(model, codes);
   sizes.scale_type = *scales.type;
   sizes.weight_bytes = codes.bytes;
   sizes.scales_bytes = scales.bytes;
-  if (weight->planes[2] != mlx::no_tensor) {
-    const Tensor& biases = stored[weight->planes[2]];
+  if (weight->has_plane(2)) {
+    const Tensor& biases = *weight->planes[2];
     sizes.biases_bytes = biases.bytes;
     if (biases.type != scales.type) {
       return input_error("mlx-pack-mismatch", "scales and biases have different types", at_tensor(codes.name), {},
@@ -356,8 +355,8 @@ mu_packed describe(const Plan& plan) {
 // Reads one part of every weight, in order. Returns the rest of the buffer.
 Result<MutableBytes> read_parts(const Model& model, const Plan& plan, std::size_t plane, MutableBytes out) {
   for (const Weight* weight : plan.weights) {
-    if (weight->planes[plane] == mlx::no_tensor) continue;
-    const Tensor& stored = model.catalog().tensors[weight->planes[plane]];
+    if (!weight->has_plane(plane)) continue;
+    const Tensor& stored = *weight->planes[plane];
     MU_TRY(model.catalog().read(stored, 0, out.first(stored.bytes)));
     out = out.subspan(stored.bytes);
   }

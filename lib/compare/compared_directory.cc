@@ -113,15 +113,15 @@ class DirectoryLook {
   }
 
   void describe(const MappedTensor& mapped, ComparedTensor& tensor) const {
-    const SourceMatrix& first = opened_->hf->matrices[mapped.parts.front().source];
+    const Weight& first = opened_->hf->matrices[mapped.parts.front().source];
     tensor.type = side_.kept->keep(form_info(first.form).short_text(first.form));
     tensor.bits = form_info(first.form).bits(first.form);
-    tensor.offset = first.weight().offset;
+    tensor.offset = first.codes().offset;
     std::size_t last = ~std::size_t{0};
     for (const RecipePart& part : mapped.parts) {
       if (part.source == last) continue;
       last = part.source;
-      const SourceMatrix& matrix = opened_->hf->matrices[part.source];
+      const Weight& matrix = opened_->hf->matrices[part.source];
       tensor.bytes += matrix.bytes();
     }
   }
@@ -148,9 +148,9 @@ class DirectoryLook {
     const Model& model = *opened_->model;
     if (const Weight* weight = model.weight_of(stored)) {
       tensor.ne = weight->ne;
-      tensor.type = side_.kept->keep(form_info(*weight->form).short_text(*weight->form));
-      tensor.bits = form_info(*weight->form).bits(*weight->form);
-      weight->for_each_part([&](std::size_t part) { tensor.bytes += model.catalog().tensors[part].bytes; });
+      tensor.type = side_.kept->keep(form_info(weight->form).short_text(weight->form));
+      tensor.bits = form_info(weight->form).bits(weight->form);
+      tensor.bytes = weight->bytes();
     }
     if (view_.naming == Naming::gguf) {
       if (auto name = model.gguf_name(stored)) tensor.name = side_.kept->keep(std::move(*name));

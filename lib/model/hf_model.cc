@@ -65,28 +65,29 @@ tl::unexpected<Error> module_error(std::string_view name, std::string message) {
 
 class MatrixCollector {
  public:
-  MatrixCollector(HfModel& model, PredictionChoice prediction) : model_(model), names_(*model.family) {
+  MatrixCollector(HfModel& model, PredictionChoice prediction)
+      : model_(model), opened_(model.opened()), names_(*model.family) {
     const arch::PredictionForm& form = model.family->prediction;
     keeps_prediction_ = !form.tensors.empty() && prediction != PredictionChoice::drop &&
                         (prediction != PredictionChoice::by_runtime || form.runs);
   }
 
   Status collect() {
-    const std::string& method = model_.opened.quantization.foreign_method;
-    const std::string& refusal = model_.opened.foreign.refusal;
+    const std::string& method = opened_.quantization.foreign_method;
+    const std::string& refusal = opened_.foreign.refusal;
     if (!method.empty() && !refusal.empty()) {
       return refuse_method(
           fmt::format("{} ('{}') cannot be converted; convert the unquantised model", refusal, method));
     }
     const std::optional<std::size_t> unknown = method.empty() ? std::nullopt : first_not_understood();
-    if (unknown && !model_.opened.foreign.is_known) {
+    if (unknown && !opened_.foreign.is_known) {
       return refuse_method(
           fmt::format("the weights are quantised with '{}', not by MLX, and cannot be converted; "
                       "convert the unquantised model",
                       method));
     }
     if (unknown) {
-      const safetensors::Tensor& tensor = model_.opened.set.tensor(model_.opened.set.tensors[*unknown]);
+      const safetensors::Tensor& tensor = opened_.set.tensor(opened_.set.tensors[*unknown]);
       return refuse_method(
           fmt::format("'{}' ({}) has no known form of weights quantised with '{}' and cannot be converted; convert the "
                       "unquantised model",
@@ -95,18 +96,15 @@ class MatrixCollector {
     if (const std::optional<Error>& broken = model_.model->weights().broken) {
       return tl::make_unexpected(in_file(*broken, model_.directory));
     }
-    const std::vector<bool> is_part = quantization_parts(model_.opened);
+    const std::vector<bool> is_part = quantization_parts(opened_);
     std::unordered_map<std::size_t, const Module*> by_weight;
-    for (const Module& module : model_.opened.modules.list) by_weight.emplace(module.weight(), &module);
+    for (const Module& module : opened_.modules.list) by_weight.emplace(module.weight(), &module);
     for (std::size_t i = 0; i < is_part.size(); ++i) {
       if (is_part[i]) continue;
-      const std::string_view stored_name = model_.shards.tensor(model_.shards.tensors[i]).name;
+      const std::string_view stored_name = model_.model->catalog().tensors[i].name;
       const auto module = by_weight.find(i);
-      // Codes are called "qweight" or "weight_packed".
-      const bool is_packed =
-          module != by_weight.end() && module->second->quantized && !stored_name.ends_with("_blocks");
       const std::string name =
-          is_packed ? hf::canonical_name(module->second->path) + ".weight" : hf::canonical_name(stored_name);
+          module != by_weight.end() ? weight_name(*module->second, stored_name) : hf::canonical_name(stored_name);
       const std::optional<std::string> name_in_block =
           keeps_prediction_ && hf::classify_name(name) != hf::NameClass::derived
               ? arch::name_as_layer(names_, model_.config, name)
@@ -123,7 +121,7 @@ class MatrixCollector {
 
  private:
   std::optional<LeftOutReason> reason_to_leave_out(std::string_view name) const {
-    if (!model_.opened.quantization.foreign_method.empty() && is_activation_scale(name)) {
+    if (!opened_.quantization.foreign_method.empty() && is_activation_scale(name)) {
       return LeftOutReason::activation_scales;
     }
     if (arch::is_prediction_layer(names_, model_.config, name)) return LeftOutReason::prediction;
@@ -153,11 +151,10 @@ class MatrixCollector {
 
   // Returns the first tensor of unknown form in a directory that another method quantised; nullopt if there is none.
   std::optional<std::size_t> first_not_understood() const {
-    const SafetensorsModel& opened = model_.opened;
-    std::vector<bool> known = quantization_parts(opened);
-    for (const Module& module : opened.modules.list) known[module.weight()] = module.decodable;
+    std::vector<bool> known = quantization_parts(opened_);
+    for (const Module& module : opened_.modules.list) known[module.weight()] = module.decodable;
     for (std::size_t i = 0; i < known.size(); ++i) {
-      if (!known[i] && !is_plain(opened.set.tensor(opened.set.tensors[i]).type)) return i;
+      if (!known[i] && !is_plain(opened_.set.tensor(opened_.set.tensors[i]).type)) return i;
     }
     return std::nullopt;
   }
@@ -169,17 +166,16 @@ class MatrixCollector {
   }
 
   // Adds the planes of a quantised weight other than the codes.
-  Status add_planes(const Module& module, SourceMatrix& matrix) const {
+  Status add_planes(const Module& module, Weight& matrix) const {
     if (!module.form) {
       return module_error(matrix.name, "has scales, but no usable quantisation parameters in config.json");
     }
     if (!module.decodable) return module_error(matrix.name, "has scales or biases that do not fit its weight");
-    const Weight* const settled = model_.model->weights().of_codes(module.weight());
-    const Module& known = settled != nullptr ? *settled : module;
-    matrix.form = *known.form;
-    matrix.shape = known.shape;
+    const Weight* const settled = model_.model->weights().of_codes(matrix.codes());
+    matrix.form = settled != nullptr ? settled->form : *module.form;
+    matrix.ne = settled != nullptr ? settled->ne : reversed(module.shape);
     for (std::size_t i = 1; i < max_planes; ++i) {
-      if (form_info(matrix.form).plane(matrix.form, i, matrix.shape.back()).line_bytes == 0) continue;
+      if (form_info(matrix.form).plane(matrix.form, i, matrix.columns()).line_bytes == 0) continue;
       if (module.planes[i] == no_tensor) return module_error(matrix.name, "has scales but no biases");
       matrix.planes[i] = &model_.model->catalog().tensors[module.planes[i]];
       MU_TRY(check_place(matrix.name, *matrix.planes[i]));
@@ -188,8 +184,8 @@ class MatrixCollector {
   }
 
   Status add(const std::string& name, std::size_t index, const Module* module) {
-    const safetensors::Tensor& tensor = model_.shards.tensor(model_.shards.tensors[index]);
-    SourceMatrix matrix;
+    const safetensors::Tensor& tensor = opened_.set.tensor(opened_.set.tensors[index]);
+    Weight matrix;
     matrix.name = name;
     matrix.planes[0] = &model_.model->catalog().tensors[index];
     MU_TRY(check_place(name, *matrix.planes[0]));
@@ -197,7 +193,7 @@ class MatrixCollector {
     if (module != nullptr && module->quantized) {
       MU_TRY(add_planes(*module, matrix));
     } else {
-      matrix.shape.assign(tensor.shape.begin(), tensor.shape.end());
+      matrix.ne = reversed(tensor.shape);
       const TensorType type = *tensor.type;
       matrix.form = plain_form(type);
       if (!is_plain(type)) {
@@ -206,19 +202,17 @@ class MatrixCollector {
             fmt::format("is {}; only F32, F16, BF16 and weights quantised by MLX can be converted", type_name(type)));
       }
     }
-    matrix.columns = matrix.shape.empty() ? 1 : matrix.shape.back();
-    for (std::size_t d = 0; d + 1 < matrix.shape.size(); ++d) {
-      const std::optional<u64> rows = checked_mul(matrix.rows, matrix.shape[d]);
-      if (!rows) return module_error(name, "has so many rows that their number does not fit in 64 bits");
-      matrix.rows = *rows;
+    if (!matrix.ne.empty() && !checked_product(std::span(matrix.ne).subspan(1))) {
+      return module_error(name, "has so many rows that their number does not fit in 64 bits");
     }
-    if (matrix.rows == 0 || matrix.columns == 0) return module_error(name, "is empty");
-    if (matrix.weight().bytes % matrix.rows != 0) return module_error(name, "has rows of unequal size");
+    if (matrix.rows() == 0 || matrix.columns() == 0) return module_error(name, "is empty");
+    if (matrix.codes().bytes % matrix.rows() != 0) return module_error(name, "has rows of unequal size");
     model_.matrices.push_back(std::move(matrix));
     return {};
   }
 
   HfModel& model_;
+  const SafetensorsModel& opened_;
   arch::Names names_;
   bool keeps_prediction_ = false;
 };
@@ -254,28 +248,11 @@ Status check_prediction(const HfModel& model, PredictionChoice prediction) {
 
 }  // namespace
 
-u64 SourceMatrix::bytes() const {
-  u64 total = 0;
-  for (const Tensor* plane : planes) total += plane->bytes;
-  return total;
-}
-
-StoredMatrix HfModel::stored(const SourceMatrix& matrix) const {
-  StoredMatrix result;
-  result.form = matrix.form;
-  result.elements = matrix.rows * matrix.columns;
-  result.columns = matrix.columns;
-  for (std::size_t i = 0; i < max_planes; ++i) result.planes[i] = plane(*matrix.planes[i]);
-  return result;
-}
-
 HfModel::HfModel(std::shared_ptr<const Model> from)
     : model(std::move(from)),
-      opened(*model->safetensors),
-      config(*opened.config),
-      shards(opened.set),
-      directory(opened.set.path),
-      is_mlx(modelutils::is_mlx(opened)) {}
+      config(*model->config()),
+      directory(opened().set.path),
+      is_mlx(modelutils::is_mlx(opened())) {}
 
 Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> from, PredictionChoice prediction) {
   const SafetensorsModel& opened = *from->safetensors;

@@ -1,5 +1,5 @@
-// A directory in MLX's or Hugging Face's format, for conversion or comparison: config, shards, modules, and every
-// matrix with its location. Reads headers only.
+// A directory in MLX's or Hugging Face's format, for conversion or comparison: its family, and every weight that the
+// output keeps, under its canonical name. Reads headers, and the small tensors that settle forms.
 #pragma once
 
 #include <memory>
@@ -13,9 +13,6 @@
 #include "base/log.h"
 #include "base/types.h"
 #include "formats/hf/config.h"
-#include "formats/safetensors/shard_set.h"
-#include "model/forms/stored_form.h"
-#include "model/mlx/quantization.h"
 #include "model/model.h"
 
 namespace modelutils {
@@ -49,26 +46,6 @@ std::string left_out_text(const LeftOut& tensor);
 /// elsewhere are not losses.
 void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings);
 
-/// Marks a plane that the form does not have.
-inline constexpr Tensor no_plane;
-
-/// A stored matrix, stack of matrices or vector, plain or quantised. Rows run along the last dimension; a vector is one
-/// row.
-struct SourceMatrix {
-  std::string name;        ///< canonical, with its suffix ("model.layers.0.mlp.up_proj.weight")
-  std::vector<u64> shape;  ///< logical, safetensors order
-  u64 rows = 1;
-  u64 columns = 0;  ///< elements per row
-  StoredForm form;
-  /// Tensors of the model's catalog; [0] has the codes or values.
-  std::array<const Tensor*, max_planes> planes{&no_plane, &no_plane, &no_plane, &no_plane, &no_plane};
-
-  bool is_quantized() const { return !form.is_plain(); }
-  const Tensor& weight() const { return *planes[0]; }
-  /// Stored size including scales and biases.
-  u64 bytes() const;
-};
-
 /// What to do with blocks that predict further tokens.
 enum class PredictionChoice : u8 {
   by_runtime,  ///< kept if llama.cpp drafts with them
@@ -84,20 +61,17 @@ struct HfModel {
   HfModel& operator=(const HfModel&) = delete;
 
   std::shared_ptr<const Model> model;
-  const SafetensorsModel& opened;        ///< the opened directory
-  const hf::Config& config;              ///< config of `opened`
-  const safetensors::ShardSet& shards;   ///< shards of `opened`
+  const hf::Config& config;              ///< of `model`
   std::string directory;                 ///< as the user gave it
   const arch::Family* family = nullptr;  ///< never nullptr
-  bool is_mlx = false;                   ///< is_mlx(opened)
-  std::vector<SourceMatrix> matrices;    ///< all matrices that are kept, in file order
+  bool is_mlx = false;                   ///< MLX wrote the directory
+  std::vector<Weight> matrices;          ///< all weights that are kept, in file order; rows() and columns() are not 0
   std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
   /// Number of blocks that predict further tokens. Their matrices have the names of layers after the last one.
   u64 prediction_blocks = 0;
 
+  const SafetensorsModel& opened() const { return *model->safetensors; }
   StoredPlane plane(const Tensor& tensor) const { return model->catalog().plane_of(tensor); }
-  /// Returns the matrix for reading its rows.
-  StoredMatrix stored(const SourceMatrix& matrix) const;
 };
 
 /// Reads the structure of a directory for conversion or comparison. Precondition: verify's rules found no error, so the

@@ -21,9 +21,24 @@
 
 namespace modelutils {
 
-const Weight* Weights::of_codes(std::size_t place) const {
-  const auto found = std::ranges::lower_bound(list, place, {}, [](const Weight& weight) { return weight.weight(); });
-  return found == list.end() || found->weight() != place ? nullptr : &*found;
+u64 Weight::rows() const {
+  return ne.empty() ? 1 : checked_product(std::span(ne).subspan(1)).value_or(0);
+}
+
+u64 Weight::bytes() const {
+  u64 total = 0;
+  for (const Tensor* plane : planes) total += plane->bytes;
+  return total;
+}
+
+const Weight* Weights::of_codes(const Tensor& tensor) const {
+  const auto found = std::ranges::lower_bound(list, &tensor, {}, [](const Weight& weight) { return weight.planes[0]; });
+  return found == list.end() || found->planes[0] != &tensor ? nullptr : &*found;
+}
+
+std::string weight_name(const Module& module, std::string_view codes) {
+  const bool is_packed = module.quantized && !codes.ends_with("_blocks");
+  return is_packed ? hf::canonical_name(module.path) + ".weight" : hf::canonical_name(codes);
 }
 
 Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog) {
@@ -32,15 +47,20 @@ Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog) {
   const std::vector<mlx::TensorRef> refs = tensor_refs(model.set);
   const auto plane = [&](std::size_t place) { return catalog.plane_of(catalog.tensors[place]); };
   const auto is_lost = [&](std::size_t place) { return place != no_tensor && !catalog.tensors[place].is_readable(); };
-  for (const Module& module : model.modules.list) {
-    if (!module.quantized || !module.decodable || std::ranges::any_of(module.planes, is_lost)) continue;
-    Weight weight{module, {}};
-    if (Status settled = settle_foreign_form(refs, model.foreign, plane, weight); !settled) {
+  for (const Module& found : model.modules.list) {
+    if (!found.quantized || !found.decodable || std::ranges::any_of(found.planes, is_lost)) continue;
+    Module module = found;
+    if (Status settled = settle_foreign_form(refs, model.foreign, plane, module); !settled) {
       if (!weights.broken) weights.broken = std::move(settled.error());
       continue;
     }
-    weight.ne = reversed(weight.shape);
-    weights.list.push_back(std::move(weight));
+    Weight& weight = weights.list.emplace_back();
+    weight.name = weight_name(module, catalog.tensors[module.weight()].name);
+    weight.form = *module.form;
+    weight.ne = reversed(module.shape);
+    for (std::size_t i = 0; i < max_planes; ++i) {
+      if (module.planes[i] != no_tensor) weight.planes[i] = &catalog.tensors[module.planes[i]];
+    }
   }
   return weights;
 }
@@ -174,7 +194,7 @@ const Weights& Model::weights() const {
 }
 
 const Weight* Model::weight_of(const Tensor& tensor) const {
-  return weights().of_codes(place_of(tensor));
+  return weights().of_codes(tensor);
 }
 
 std::span<const u64> Model::ne_of(const Tensor& tensor) const {
@@ -192,21 +212,25 @@ u64 Model::elements_of(const Tensor& tensor) const {
 
 std::string Model::type_text(const Tensor& tensor) const {
   const Weight* weight = weight_of(tensor);
-  const StoredForm form = weight != nullptr ? *weight->form : catalog().form_of(tensor);
+  const StoredForm form = weight != nullptr ? weight->form : catalog().form_of(tensor);
   return form_info(form).text(form);
 }
 
 MatrixValues Model::values_of(const Tensor& tensor) const {
   const Weight* weight = weight_of(tensor);
   if (weight == nullptr) return catalog().values_of(tensor);
+  return MatrixValues(stored(*weight), tensor.name, catalog().files[tensor.file].path);
+}
+
+StoredMatrix Model::stored(const Weight& weight) const {
   StoredMatrix matrix;
-  matrix.form = *weight->form;
-  matrix.elements = elements_of(tensor);
-  if (!weight->ne.empty()) matrix.columns = weight->ne.front();
+  matrix.form = weight.form;
+  matrix.elements = checked_product(weight.ne).value_or(0);
+  matrix.columns = weight.columns();
   for (std::size_t i = 0; i < max_planes; ++i) {
-    if (weight->planes[i] != no_tensor) matrix.planes[i] = catalog().plane_of(catalog().tensors[weight->planes[i]]);
+    if (weight.has_plane(i)) matrix.planes[i] = catalog().plane_of(*weight.planes[i]);
   }
-  return MatrixValues(matrix, tensor.name, catalog().files[tensor.file].path);
+  return matrix;
 }
 
 const Model::OnDemand& Model::names() const {

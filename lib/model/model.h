@@ -22,26 +22,48 @@
 
 namespace modelutils {
 
-// Weights that consist of several stored tensors, with the facts needed to decode them.
+// Weights, with what is needed to decode them.
 
-/// A module whose values can be decoded. Its form is settled, and its planes are indexes into Catalog::tensors.
-struct Weight : Module {
-  std::vector<u64> ne;  ///< the logical shape, contiguous dimension first
+/// Marks a plane that a weight does not have.
+inline constexpr Tensor no_plane;
+
+/// A matrix, stack of matrices or vector whose values can be decoded: one stored tensor, or several. A vector is one
+/// row.
+struct Weight {
+  std::string name;     ///< canonical, with its suffix ("model.layers.0.mlp.up_proj.weight")
+  StoredForm form;      ///< settled
+  std::vector<u64> ne;  ///< logical, contiguous dimension first
+  /// Tensors of the model's catalog; [0] has the codes or values.
+  std::array<const Tensor*, max_planes> planes{&no_plane, &no_plane, &no_plane, &no_plane, &no_plane};
+
+  bool is_quantized() const { return !form.is_plain(); }
+  bool has_plane(std::size_t number) const { return planes[number] != &no_plane; }
+  const Tensor& codes() const { return *planes[0]; }
+  /// Elements per row.
+  u64 columns() const { return ne.empty() ? 1 : ne.front(); }
+  /// The product of the other dimensions; 0 if it overflows.
+  u64 rows() const;
+  /// Stored size including scales and biases.
+  u64 bytes() const;
 };
 
+/// The weights that consist of several tensors.
 struct Weights {
   std::vector<Weight> list;  ///< in the order of their codes
   std::vector<bool>
       parts;  ///< by index into Catalog::tensors: true for scales, biases and other parts of another tensor's weight
   std::optional<Error> broken;  ///< the first error while settling forms
 
-  /// Returns the weight whose codes are in that tensor; nullptr if there is none.
-  const Weight* of_codes(std::size_t place) const;
+  /// Returns the weight whose codes are in that tensor of the catalog; nullptr if there is none.
+  const Weight* of_codes(const Tensor& tensor) const;
   bool is_part(std::size_t place) const { return place < parts.size() && parts[place]; }
 };
 
+/// Returns the canonical name of the weight whose codes are called `codes`: "….weight" for "….qweight".
+std::string weight_name(const Module& module, std::string_view codes);
+
 /// Settles the forms of the model's modules, which reads small tensors (row order, zero points). Omits modules that
-/// cannot be decoded or read. `catalog` is the catalog of the model's set.
+/// cannot be decoded or read. `catalog` is the catalog of the model's set and must outlive the result.
 Weights settled_weights(const SafetensorsModel& model, const Catalog& catalog);
 
 // Reads the config.json next to a BUMPWGT3 file for the values that its header lacks. Source: docs/formats/bump.md.
@@ -117,6 +139,8 @@ struct Model {
   std::span<const u64> ne_of(const Tensor& tensor) const;
   /// Converts a shape to the dimension order of the model's own format.
   std::vector<u64> in_file_order(std::span<const u64> ne) const;
+  /// Returns a weight's tensors, for reading its rows.
+  StoredMatrix stored(const Weight& weight) const;
   /// Returns the product of ne_of(); 0 if it overflows.
   u64 elements_of(const Tensor& tensor) const;
   /// Returns "Q4_K" or "BF16"; for a weight of several tensors "affine 4-bit, group 64".

@@ -18,14 +18,14 @@ namespace modelutils {
 Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool with_codes, ScaleAnalysis& analysis) {
   const StoredForm& form = model.matrices[tensor.parts.front().source].form;
   for (const RecipePart& part : tensor.parts) {
-    const SourceMatrix& matrix = model.matrices[part.source];
+    const Weight& matrix = model.matrices[part.source];
     AnalysedRows rows;
     for (std::size_t i = with_codes ? 0 : 1; i < max_planes; ++i) {
       rows.planes[i] = model.plane(*matrix.planes[i]);
       rows.layouts[i] = layout_of(matrix, i, part.from.source_rows);
     }
     MU_TRY(part.from.for_each_range([&](u64 first, u64 count) -> Status {
-      return analyse_rows(form, matrix.columns, rows, first, count, analysis);
+      return analyse_rows(form, matrix.columns(), rows, first, count, analysis);
     }));
   }
   return {};
@@ -36,8 +36,8 @@ namespace {
 // Reads runs of consecutive elements from the rows of one matrix.
 class StripReader {
  public:
-  StripReader(const HfModel& model, const SourceMatrix& matrix)
-      : matrix_(model.stored(matrix)), size_(type_info(values_type(matrix)).block_bytes) {}
+  StripReader(const HfModel& model, const Weight& matrix)
+      : matrix_(model.model->stored(matrix)), size_(type_info(values_type(matrix)).block_bytes) {}
 
   u64 element_bytes() const { return size_; }
 
@@ -107,7 +107,7 @@ Status read_part(const HfModel& model, const RecipePart& part, u64 columns, u64 
 
 }  // namespace
 
-TensorType values_type(const SourceMatrix& matrix) {
+TensorType values_type(const Weight& matrix) {
   return matrix.is_quantized() ? TensorType::F32 : matrix.form.type();
 }
 
@@ -133,40 +133,40 @@ namespace modelutils::to_gguf {
 namespace {
 
 // Analyses the scales of all parts, and the codes too if the choice may depend on them.
-Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor, const SourceMatrix& matrix,
+Result<Target> look_and_choose(const HfModel& model, const MappedTensor& tensor, const Weight& matrix,
                                const RepackOptions& options) {
   const Carrier& carrier = carrier_of(matrix.form);
   ScaleAnalysis analysis;
   MU_TRY(analyse_tensor(model, tensor, false, analysis));
-  Result<Target> target = carrier.choose(matrix.form, matrix.columns, analysis, options, false);
+  Result<Target> target = carrier.choose(matrix.form, matrix.columns(), analysis, options, false);
   if (!carrier.wants_codes(matrix.form, analysis, target, options)) return target;
   analysis = analysis.for_codes();
   MU_TRY(analyse_tensor(model, tensor, true, analysis));
-  return carrier.choose(matrix.form, matrix.columns, analysis, options, false);
+  return carrier.choose(matrix.form, matrix.columns(), analysis, options, false);
 }
 
 // True if the tensor has one factor, or one per expert, that llama.cpp can read as a separate tensor beside the type
 // the form is stored as. llama.cpp aborts if the matrix also has a bias.
-bool may_scale(const HfModel& model, const MappedTensor& tensor, const SourceMatrix& matrix) {
+bool may_scale(const HfModel& model, const MappedTensor& tensor, const Weight& matrix) {
   const TensorType type = matrix.form.kind == FormKind::nvfp4 ? TensorType::NVFP4 : TensorType::BF16;
   const bool is_known = arch::takes_factor(tensor.name, type);
   const bool is_stack = tensor.ne.size() == 3 && tensor.parts.size() == tensor.ne[2];
   if (!is_known || tensor.has_computed_rows() || tensor.is_whole) return false;
   if (!is_stack && tensor.parts.size() != 1) return false;
   const std::string bias = matrix.name.substr(0, matrix.name.rfind('.')) + ".bias";
-  return std::ranges::none_of(model.matrices, [&](const SourceMatrix& other) { return other.name == bias; });
+  return std::ranges::none_of(model.matrices, [&](const Weight& other) { return other.name == bias; });
 }
 
 // Returns the type of merged weights. They are computed values: plain bases keep their type, quantised ones use the
 // fallback. F32 as the fallback asks for an exact result, so it applies to both.
-TensorType merged_type(const MappedTensor& tensor, const SourceMatrix& matrix, TensorType fallback) {
+TensorType merged_type(const MappedTensor& tensor, const Weight& matrix, TensorType fallback) {
   if (tensor.must_be_f32 || fallback == TensorType::F32) return TensorType::F32;
   const TensorType type = matrix.is_quantized() ? fallback : matrix.form.type();
   const bool fills_blocks = tensor.columns() % type_info(type).block_elements == 0;
   return fills_blocks && encoder_of(type) != nullptr ? type : TensorType::F32;
 }
 
-Result<GgufForm> merged_form(const MappedTensor& tensor, const SourceMatrix& matrix, const RepackOptions& options,
+Result<GgufForm> merged_form(const MappedTensor& tensor, const Weight& matrix, const RepackOptions& options,
                              GgufForm form) {
   const TensorType type = merged_type(tensor, matrix, options.fallback);
   form.target = {type, Carry::encode, true, {}, false, false};
@@ -194,7 +194,7 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
     form.source = form.source_form = "generated";
     return form;
   }
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+  const Weight& matrix = model.matrices[tensor.parts.front().source];
   form.source = matrix.name;
   form.source_form = text_with_scales(matrix.form);
   if (tensor.merge != nullptr && !tensor.is_whole) return merged_form(tensor, matrix, wanted, std::move(form));
@@ -216,10 +216,11 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
   RepackOptions options = wanted;
   options.may_scale = model.family->applies_weight_scales && may_scale(model, tensor, matrix);
   const Carrier& carrier = carrier_of(matrix.form);
-  const ScaleUse use = tensor.must_be_f32 ? ScaleUse::nothing : carrier.scale_use(matrix.form, matrix.columns, options);
+  const ScaleUse use =
+      tensor.must_be_f32 ? ScaleUse::nothing : carrier.scale_use(matrix.form, matrix.columns(), options);
   const bool is_chosen = use == ScaleUse::nothing && (tensor.must_be_f32 || !matrix.is_quantized());
   const bool may_skip = is_chosen || (look == Look::size && !options.exact && use != ScaleUse::size);
-  Result<Target> target = may_skip ? carrier.choose(matrix.form, matrix.columns, {}, options, tensor.must_be_f32)
+  Result<Target> target = may_skip ? carrier.choose(matrix.form, matrix.columns(), {}, options, tensor.must_be_f32)
                                    : look_and_choose(model, tensor, matrix, options);
   if (!target) {
     const bool is_of_source = target.error().code != "convert-inexact";
@@ -255,7 +256,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
     }));
     return is_finite ? Status() : not_finite(model, tensor);
   }
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+  const Weight& matrix = model.matrices[tensor.parts.front().source];
   const StoredForm stored = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
   return for_stored_rows(model, tensor, first, count, scratch, [&](u64 row, u64 rows) {
     carry_rows(stored, tensor.columns(), form.target, planes_of(scratch),

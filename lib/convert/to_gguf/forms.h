@@ -22,7 +22,7 @@ Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool wit
 // Reads rows of a mapped tensor that transposes its sources: per head, per expert, or as a whole.
 
 /// Returns the element type of a transposed tensor's rows: the source's, or F32 if it is quantised.
-TensorType values_type(const SourceMatrix& matrix);
+TensorType values_type(const Weight& matrix);
 
 /// Implements read_stored_rows() for transposed tensors: puts rows [first, first + count) into `out.values` as elements
 /// of values_type(). Reads strips of source rows, so memory use does not grow with the source. Errors: those of

@@ -24,7 +24,7 @@ u64 bytes_of_files(const GgufPlan& plan) {
 // Returns every file of the directory that may be read. The output must not be one of them.
 Result<std::vector<std::string>> input_files(const HfModel& model) {
   std::vector<std::string> files = {model.config.path};
-  for (const safetensors::ShardFile& shard : model.shards.files) files.push_back(shard.path);
+  for (const safetensors::ShardFile& shard : model.opened().set.files) files.push_back(shard.path);
   if (is_address(model.directory)) return files;
   std::error_code error;
   std::filesystem::directory_iterator entry(model.directory, error);

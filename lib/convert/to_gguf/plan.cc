@@ -239,7 +239,7 @@ class Planner {
     tokenizer_options.config = &plan_.model->config;
     tokenizer_options.pre = options_.pre;
     tokenizer_options.pre_force = options_.pre_force;
-    const ModelFolder& folder = plan_.model->opened.folder;
+    const ModelFolder& folder = plan_.model->opened().folder;
     MU_ASSIGN(const hf::GenerationConfig generation, hf::load_generation_config(folder));
     remarks.add_all(generation.findings);
     tokenizer_options.generation = &generation;

@@ -24,23 +24,23 @@ struct Windows {
   }
 };
 
-void decode(const SourceMatrix& matrix, const StoredRows& rows, std::span<float> out) {
-  form_info(matrix.form).decode(matrix.form, matrix.columns, planes_of(rows), out);
+void decode(const Weight& matrix, const StoredRows& rows, std::span<float> out) {
+  form_info(matrix.form).decode(matrix.form, matrix.columns(), planes_of(rows), out);
 }
 
 // Reads one part of a tensor that is read whole. Returns its elements as float32 in source order.
-Result<std::vector<float>> read_elements(const HfModel& model, const SourceMatrix& matrix) {
+Result<std::vector<float>> read_elements(const HfModel& model, const Weight& matrix) {
   StoredRows rows;
-  MU_TRY(read_rows(model.stored(matrix), 0, matrix.rows, rows));
-  std::vector<float> values(static_cast<std::size_t>(matrix.rows * matrix.columns));
+  MU_TRY(read_rows(model.model->stored(matrix), 0, matrix.rows(), rows));
+  std::vector<float> values(static_cast<std::size_t>(matrix.rows() * matrix.columns()));
   decode(matrix, rows, values);
   return values;
 }
 
 }  // namespace
 
-PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows) {
-  const PlaneLayout layout = form_info(matrix.form).plane(matrix.form, plane, matrix.columns);
+PlaneLayout layout_of(const Weight& matrix, std::size_t plane, u64 source_rows) {
+  const PlaneLayout layout = form_info(matrix.form).plane(matrix.form, plane, matrix.columns());
   const bool follows_rows = layout.rows == 1 && layout.gather.kind == Gather::Kind::none;
   return follows_rows ? PlaneLayout{matrix.planes[plane]->bytes / source_rows} : layout;
 }
@@ -94,7 +94,7 @@ namespace {
 
 // Applies factors and column lengths to `rows`, which become elements of values_type().
 Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& rows) {
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+  const Weight& matrix = model.matrices[tensor.parts.front().source];
   std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
   decode(matrix, rows, values);
   // A scaled tensor has few parts, with one factor each.
@@ -124,7 +124,7 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
 // `first` and `count` are in units: rows, or pieces of rows.
 Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& out,
                      const Windows* windows = nullptr) {
-  const SourceMatrix& kind = model.matrices[tensor.parts.front().source];
+  const Weight& kind = model.matrices[tensor.parts.front().source];
   std::array<PlaneLayout, max_planes> layouts;
   for (std::size_t i = 0; i < max_planes; ++i) {
     layouts[i] = layout_of(kind, i, tensor.parts.front().from.source_rows);
@@ -134,7 +134,7 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
     const RecipePart& part = tensor.parts[number];
     if (part.to.base >= first + count || part.to.base + part.units() <= first) continue;
     const PartUnits units(part);
-    const SourceMatrix& matrix = model.matrices[part.source];
+    const Weight& matrix = model.matrices[part.source];
     for (std::size_t i = 0; i < max_planes; ++i) {
       const StoredPlane plane = model.plane(*matrix.planes[i]);
       const GatheredPieces* const window = windows == nullptr ? nullptr : windows->of(number, i);
@@ -157,7 +157,7 @@ Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first,
   out.parts.resize(tensor.parts.size());
   for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
     const RecipePart& part = tensor.parts[number];
-    const SourceMatrix& matrix = model.matrices[part.source];
+    const Weight& matrix = model.matrices[part.source];
     const u64 from = std::max(first, part.to.base);
     const u64 to = std::min(first + count, part.to.base + part.units());
     u64 lowest = ~u64{0};
@@ -218,7 +218,7 @@ TensorType computed_type(const HfModel& model, const MappedTensor& tensor) {
 Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& scratch,
                         const TakeValues& take) {
   MU_TRY(read_unmerged_rows(model, tensor, first, count, scratch));
-  const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+  const Weight& matrix = model.matrices[tensor.parts.front().source];
   const bool is_computed = tensor.is_transposed || tensor.is_scaled;
   const bool is_plain = is_computed || matrix.form.is_plain();
   const TensorType type = is_computed ? values_type(matrix) : matrix.form.type();
@@ -300,7 +300,7 @@ Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tens
   scale.ne = {tensor.parts.size()};
   scale.must_be_f32 = scale.is_whole = true;
   for (const RecipePart& part : tensor.parts) {
-    const SourceMatrix& matrix = model.matrices[part.source];
+    const Weight& matrix = model.matrices[part.source];
     const bool is_nvfp4 = matrix.form.kind == FormKind::nvfp4;
     const Tensor& factor = *matrix.planes[is_nvfp4 ? 2 : 1];
     std::array<std::byte, sizeof(float)> bytes{};
@@ -352,7 +352,7 @@ class MappedValues : public TensorValues {
  private:
   static StoredForm form_of_rows(const HfModel& model, const MappedTensor& tensor) {
     if (tensor.is_whole) return plain_form(TensorType::F32);
-    const SourceMatrix& matrix = model.matrices[tensor.parts.front().source];
+    const Weight& matrix = model.matrices[tensor.parts.front().source];
     return tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
   }
 

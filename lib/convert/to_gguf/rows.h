@@ -38,7 +38,7 @@ Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
 TensorType computed_type(const HfModel& model, const MappedTensor& tensor);
 
 /// Returns the layout of one plane of a matrix, for a part whose view has `source_rows` rows or pieces of rows.
-PlaneLayout layout_of(const SourceMatrix& matrix, std::size_t plane, u64 source_rows);
+PlaneLayout layout_of(const Weight& matrix, std::size_t plane, u64 source_rows);
 
 /// Returns the number of which `first` and `count` above must be multiples: a head's rows if its rows are reordered,
 /// otherwise 1.

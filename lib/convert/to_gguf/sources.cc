@@ -11,11 +11,11 @@ namespace modelutils {
 Status HfSources::collect() {
   used_.assign(model_.matrices.size(), false);
   for (std::size_t i = 0; i < model_.matrices.size(); ++i) {
-    const SourceMatrix& matrix = model_.matrices[i];
+    const Weight& matrix = model_.matrices[i];
     const std::optional<arch::SourceMatch> match = names_.match(matrix.name);
     // Only stacks of experts have names without a suffix, and stacks have two dimensions or more.
     const bool has_suffix = hf::split_name(matrix.name).suffix != hf::Suffix::none;
-    const bool is_stack = matrix.shape.size() >= 2;
+    const bool is_stack = matrix.ne.size() >= 2;
     bool taken = false;
     if (match) {
       for (const arch::SourceUse& use : *match->uses) {
@@ -48,8 +48,8 @@ std::vector<arch::ShapeFact> HfSources::shape_facts(u64 end) const {
     if (layer >= end) continue;
     const auto& [condition, parts] = names_.alternatives(*row)[alternative];
     const std::size_t before = facts.size();
-    arch::add_shape_facts(*row, side, parts[part], parts.size() == 1, model_.matrices[matrices.begin()->second].shape,
-                          matrices.size(), layer, facts);
+    const std::vector<u64> shape = reversed(model_.matrices[matrices.begin()->second].ne);
+    arch::add_shape_facts(*row, side, parts[part], parts.size() == 1, shape, matrices.size(), layer, facts);
     for (std::size_t i = before; i < facts.size(); ++i) facts[i].condition = condition;
   }
   return facts;

@@ -153,7 +153,7 @@ class NameMapper {
     const arch::SourceAlternative* alternative = nullptr;
     std::vector<const PartMatrices*> parts;
   };
-  u64 rows_of(const PartMatrices& part) const { return model_.matrices[part.begin()->second].rows; }
+  u64 rows_of(const PartMatrices& part) const { return model_.matrices[part.begin()->second].rows(); }
   // Returns the first alternative whose condition holds and whose parts are all present.
   Found find_source(const arch::Tensor& row, u64 layer, arch::Side side) const {
     const std::vector<arch::SourceAlternative>& alternatives = names_.alternatives(row);
@@ -217,8 +217,8 @@ class NameMapper {
                     fmt::format("has no source in the directory for layer {}", layer));
       }
       const std::size_t index = found.parts.front()->begin()->second;
-      const SourceMatrix& matrix = model_.matrices[index];
-      if (matrix.rows != 1 || matrix.columns != 1) {
+      const Weight& matrix = model_.matrices[index];
+      if (matrix.rows() != 1 || matrix.columns() != 1) {
         return fail("convert-shape", at_tensor(matrix.name), "is not a single number");
       }
       sources_.use(found.parts);
@@ -230,27 +230,27 @@ class NameMapper {
 
   // True if the source is a vector. If the tensor is a matrix, its elements are reordered instead of its rows.
   bool is_vector(const Found& found) const {
-    const SourceMatrix& matrix = model_.matrices[found.parts.front()->begin()->second];
-    return !matrix.is_quantized() && without_ones(matrix.shape).size() <= 1;
+    const Weight& matrix = model_.matrices[found.parts.front()->begin()->second];
+    return !matrix.is_quantized() && without_ones(matrix.ne).size() <= 1;
   }
 
   // Adds the rows of one part, for all its experts.
   Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone,
                   const PartMatrices& matrices, MappedTensor& tensor) {
-    const SourceMatrix& first = model_.matrices[matrices.begin()->second];
+    const Weight& first = model_.matrices[matrices.begin()->second];
     // Operations apply to weights; a norm's bias stays unchanged.
     if (expected.side == arch::Side::weight) set_operation(part, tensor);
     const bool is_scaled = part.operation == arch::Operation::times && family().factor != nullptr;
     const auto factor = static_cast<float>(is_scaled ? family().factor(model_.config, part.operand) : 1.0);
     u64 next = 0;
     for (const auto& [number, index] : matrices) {
-      const SourceMatrix& matrix = model_.matrices[index];
+      const Weight& matrix = model_.matrices[index];
       if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
       if (!same_storage(matrix, first)) {
         return fail("convert-experts", at_tensor(matrix.name),
                     "differs in shape or type from the first expert, but one GGUF tensor must hold them all");
       }
-      const std::optional<u64> elements = checked_mul(matrix.rows, matrix.columns);
+      const std::optional<u64> elements = checked_mul(matrix.rows(), matrix.columns());
       const bool by_element = tensor.is_whole || part.is_of_elements;
       const u64 units = by_element ? elements.value_or(0) : rows_of(matrix, tensor);
       const bool is_as_stored = part.view.empty() || (part.is_of_elements && expected.side == arch::Side::bias);
@@ -289,12 +289,12 @@ class NameMapper {
 
   // Splits stored rows into pieces if the view moves whole runs of columns; for quantised rows, every piece must be
   // made of whole groups. Otherwise picks single elements.
-  static void pick_elements(const SourceMatrix& matrix, MappedTensor& tensor, arch::RowView& view) {
+  static void pick_elements(const Weight& matrix, MappedTensor& tensor, arch::RowView& view) {
     const u64 length = view.axes.back().count;
-    std::optional<arch::RowView> runs = view.of_runs(matrix.columns);
+    std::optional<arch::RowView> runs = view.of_runs(matrix.columns());
     const bool has_pieces = matrix.form.is_plain() || matrix.form.kind == FormKind::mlx;
     if (has_pieces && runs && tensor.columns() % length == 0 &&
-        length % form_info(matrix.form).unit(matrix.form, matrix.columns) == 0) {
+        length % form_info(matrix.form).unit(matrix.form, matrix.columns()) == 0) {
       tensor.unit = length;
       view = std::move(*runs);
     } else {
@@ -304,29 +304,26 @@ class NameMapper {
   }
 
   // Returns the number of rows of ne0 elements. Convolutions have a trailing dimension of 1.
-  static u64 rows_of(const SourceMatrix& matrix, const MappedTensor& tensor) {
+  static u64 rows_of(const Weight& matrix, const MappedTensor& tensor) {
     const u64 columns = tensor.columns();
-    if (matrix.columns == columns || matrix.is_quantized() || columns == 0) return matrix.rows;
-    const u64 elements = matrix.rows * matrix.columns;  // cannot overflow: the byte count fits
-    return matrix.shape.back() == 1 && elements % columns == 0 ? elements / columns : matrix.rows;
+    if (matrix.columns() == columns || matrix.is_quantized() || columns == 0) return matrix.rows();
+    const u64 elements = matrix.rows() * matrix.columns();  // cannot overflow: the byte count fits
+    return matrix.columns() == 1 && elements % columns == 0 ? elements / columns : matrix.rows();
   }
 
-  static bool same_storage(const SourceMatrix& a, const SourceMatrix& b) {
-    return a.shape == b.shape && a.form == b.form;
-  }
+  static bool same_storage(const Weight& a, const Weight& b) { return a.ne == b.ne && a.form == b.form; }
 
-  tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
+  tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const Weight& matrix,
                                     std::optional<u64> stacked = {}) const {
-    std::vector<u64> ne = reversed(matrix.shape);
+    std::vector<u64> ne = matrix.ne;
     if (stacked) ne.push_back(*stacked);
     return fail_at(
         expected, "convert-shape",
         fmt::format("would have shape {}, but the hyper-parameters imply {}", shape_text(ne), shape_text(expected.ne)));
   }
 
-  Status check_shape(const arch::ExpectedTensor& expected, const SourceMatrix& matrix,
-                     std::optional<u64> stacked) const {
-    std::vector<u64> ne = reversed(matrix.shape);
+  Status check_shape(const arch::ExpectedTensor& expected, const Weight& matrix, std::optional<u64> stacked) const {
+    std::vector<u64> ne = matrix.ne;
     if (stacked) ne.push_back(*stacked);
     // Routers with one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
     if (ne == expected.ne || (!matrix.is_quantized() && without_ones(ne) == without_ones(expected.ne))) return {};
@@ -336,15 +333,15 @@ class NameMapper {
 
   // Checks that the parts together have the expected rows and are all stored in the same form.
   Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
-    const SourceMatrix& first = model_.matrices[tensor.parts.front().source];
+    const Weight& first = model_.matrices[tensor.parts.front().source];
     u64 units = 0;
     for (const RecipePart& part : tensor.parts) {
-      const SourceMatrix& matrix = model_.matrices[part.source];
+      const Weight& matrix = model_.matrices[part.source];
       units = checked_add(units, part.units()).value_or(0);
       if (tensor.is_whole) continue;
       if (tensor.is_transposed && part.units() % tensor.columns() != 0) return wrong_shape(expected, matrix);
-      const bool reshaped = rows_of(matrix, tensor) != matrix.rows;
-      if (!tensor.is_transposed && !reshaped && matrix.columns != tensor.columns())
+      const bool reshaped = rows_of(matrix, tensor) != matrix.rows();
+      if (!tensor.is_transposed && !reshaped && matrix.columns() != tensor.columns())
         return wrong_shape(expected, matrix);
       if (matrix.form != first.form) {
         return fail("convert-experts", at_tensor(matrix.name),
@@ -408,11 +405,11 @@ class NameMapper {
     return same_content(model_.matrices[head], model_.matrices[embedding.parts.front()->begin()->second]);
   }
 
-  Result<bool> same_content(const SourceMatrix& a, const SourceMatrix& b) const {
-    if (a.shape != b.shape) return false;
+  Result<bool> same_content(const Weight& a, const Weight& b) const {
+    if (a.ne != b.ne) return false;
     if (a.form != b.form) {
       if (!a.form.is_plain() || !b.form.is_plain()) return false;
-      return same_values(model_.stored(a), model_.stored(b));
+      return same_values(model_.model->stored(a), model_.model->stored(b));
     }
     for (std::size_t i = 0; i < max_planes; ++i) {
       const Tensor& left = *a.planes[i];
@@ -431,9 +428,8 @@ class NameMapper {
     const auto is_bias = [](std::string_view name) { return hf::split_name(name).suffix == hf::Suffix::bias; };
     if (std::ranges::none_of(unmapped, is_bias)) return {};
     std::unordered_set<std::string> packed;  // modules stored as GPTQ or AWQ
-    for (const Module& module : model_.opened.modules.list) {
-      const safetensors::TensorRef codes = model_.opened.set.tensors[module.weight()];
-      if (model_.opened.set.tensor(codes).name.ends_with(".qweight")) packed.insert(hf::canonical_name(module.path));
+    for (const Weight& weight : model_.matrices) {
+      if (weight.codes().name.ends_with(".qweight")) packed.emplace(hf::split_name(weight.name).module);
     }
     std::unordered_map<std::string_view, std::size_t> places;
     for (std::size_t i = 0; i < model_.matrices.size(); ++i) places.emplace(model_.matrices[i].name, i);
@@ -454,8 +450,8 @@ class NameMapper {
   }
 
   Result<bool> is_zero_vector(std::size_t index) const {
-    const u64 elements = model_.matrices[index].columns;
-    if (model_.matrices[index].rows != 1) return false;
+    const u64 elements = model_.matrices[index].columns();
+    if (model_.matrices[index].rows() != 1) return false;
     MappedTensor vector;
     vector.ne = {elements};
     vector.is_whole = true;

@@ -35,9 +35,10 @@ void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinde
 Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const ForeignMethod& method,
                            const std::function<StoredPlane(std::size_t tensor)>& plane, Module& module);
 
-/// True if the values of a decodable, settled module are symmetric around 0: neither biases nor zero points, or all
-/// zero points in the middle of the code range. Reads the zero points; fails only if that fails.
-Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(std::size_t tensor)>& plane);
+/// True if values of a settled form are symmetric around 0: neither biases nor zero points, or all zero points in the
+/// middle of the code range. Reads the `zeros` of a matrix, or stack of matrices, whose outermost dimension is `rows`;
+/// fails only if that fails.
+Result<bool> is_symmetric(const StoredForm& form, u64 rows, const StoredPlane& zeros);
 
 /// Returns the module of a tensor of codes: the name without ".weight", ".qweight" or ".weight_packed". Empty for other
 /// names.

@@ -399,9 +399,8 @@ Status settle_order(std::span<const mlx::TensorRef> tensors, const StoredPlane& 
 }
 
 // True if all stored zero points equal `number`.
-Result<bool> has_one_zero_point(const StoredPlane& plane, const Module& module, unsigned number) {
-  const IntegerParams& params = module.form->integers;
-  const u64 rows = module.shape[0], most = std::max<u64>(settled_at_once / params.zeros.columns, 1);
+Result<bool> has_one_zero_point(const StoredPlane& plane, const IntegerParams& params, u64 rows, unsigned number) {
+  const u64 most = std::max<u64>(settled_at_once / params.zeros.columns, 1);
   std::vector<std::byte> zeros;
   for (u64 row = 0; row < rows; row += most) {
     const u64 count = std::min(most, rows - row);
@@ -422,10 +421,11 @@ Status settle_symmetry(const ForeignMethod& method, const std::function<StoredPl
       });
   if (!params.has_zeros || !is_symmetric) return {};
   const unsigned middle = 1u << (params.bits - 1);
-  MU_ASSIGN(const bool is_middle, has_one_zero_point(plane(module.planes[2]), module, middle));
+  MU_ASSIGN(const bool is_middle, has_one_zero_point(plane(module.planes[2]), params, module.shape[0], middle));
   if (is_middle) return {};
   if (params.zeros_plus_one) {
-    MU_ASSIGN(const bool is_middle_of_v1, has_one_zero_point(plane(module.planes[2]), module, middle - 1));
+    MU_ASSIGN(const bool is_middle_of_v1,
+              has_one_zero_point(plane(module.planes[2]), params, module.shape[0], middle - 1));
     if (is_middle_of_v1) return {};
   }
   return input_error("hf-quant-contradiction",
@@ -455,17 +455,17 @@ Status settle_foreign_form(std::span<const mlx::TensorRef> tensors, const Foreig
   // are all the middle of the code range.
   IntegerParams& params = module.form->integers;
   if (!params.zeros_plus_one || !method.is_symmetric) return {};
-  MU_ASSIGN(const bool is_v2, has_one_zero_point(plane(module.planes[2]), module, 1u << (params.bits - 1)));
+  MU_ASSIGN(const bool is_v2,
+            has_one_zero_point(plane(module.planes[2]), params, module.shape[0], 1u << (params.bits - 1)));
   params.zeros_plus_one = !is_v2;
   return {};
 }
 
-Result<bool> is_symmetric(const Module& module, const std::function<StoredPlane(std::size_t tensor)>& plane) {
-  if (module.form->kind == FormKind::mlx) return !mlx::mode_info(module.form->params.mode).has_biases;
-  const IntegerParams& params = module.form->integers;
-  if (module.form->kind != FormKind::integers || !params.has_zeros) return true;
-  return has_one_zero_point(plane(module.planes[2]), module,
-                            (1u << (params.bits - 1)) - (params.zeros_plus_one ? 1 : 0));
+Result<bool> is_symmetric(const StoredForm& form, u64 rows, const StoredPlane& zeros) {
+  if (form.kind == FormKind::mlx) return !mlx::mode_info(form.params.mode).has_biases;
+  const IntegerParams& params = form.integers;
+  if (form.kind != FormKind::integers || !params.has_zeros) return true;
+  return has_one_zero_point(zeros, params, rows, (1u << (params.bits - 1)) - (params.zeros_plus_one ? 1 : 0));
 }
 
 }  // namespace modelutils

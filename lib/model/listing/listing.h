@@ -1,6 +1,6 @@
 // The content of a dump, for any format: facts, files, keys, modules, tensors. An adapter per format fills it
-// (gguf_listing.cc, safetensors_listing.cc); a renderer per output form writes it (lib/report). Names, texts and shapes
-// are views into the opened model; arrays stay in the file until they are visited.
+// (gguf_listing.cc, safetensors_listing.cc); a renderer per output form writes it (lib/report). Names, texts and
+// tensors are views into the opened model; arrays stay in the file until they are visited.
 #pragma once
 
 #include <functional>
@@ -99,7 +99,7 @@ struct ListedModule {
   u64 group_size = 0;             ///< 0: scales do not cover groups along the rows
   std::optional<bool> symmetric;  ///< true if biases and zero points are absent or always the midpoint; nullopt if not
                                   ///< examined
-  std::span<const u64> shape;     ///< logical; as stored if it cannot be unpacked
+  std::vector<u64> shape;         ///< logical; as stored if it cannot be unpacked
   std::optional<u64> parameters;  ///< product of the shape
   u64 bytes = 0;                  ///< weight, scales and biases together
 };

@@ -252,12 +252,14 @@ void SafetensorsListing::settle(const Module& module, ListedModule& listed) {
   const Catalog& catalog = model_.catalog();
   const Weight* weight = model_.weight_of(catalog.tensors[module.weight()]);
   if (weight == nullptr) return;
-  const auto symmetric = is_symmetric(*weight, [&](std::size_t i) { return catalog.plane_of(catalog.tensors[i]); });
+  const StoredForm& form = weight->form;
+  const u64 rows = weight->ne.empty() ? 0 : weight->ne.back();
+  const auto symmetric = is_symmetric(form, rows, catalog.plane_of(*weight->planes[2]));
   if (symmetric) listed.symmetric = *symmetric;
-  if (weight->form->kind == FormKind::mlx) return;
-  listed.bits = static_cast<u32>(form_info(*weight->form).bits(*weight->form));
-  listed.group_size = group_columns(*weight->form);
-  listed.shape = weight->shape;
+  if (form.kind == FormKind::mlx) return;
+  listed.bits = static_cast<u32>(form_info(form).bits(form));
+  listed.group_size = group_columns(form);
+  listed.shape = reversed(weight->ne);
   listed.parameters = checked_product(listed.shape);
 }
 

@@ -207,17 +207,15 @@ class DirectorySide : public Side {
   Result<bool> fits(std::size_t place, const StoredForm& form) const override {
     const MappedTensor& mapped = map_.tensors[place];
     if (mapped.parts.empty()) return true;
-    const SourceMatrix& matrix = matrix_of(mapped);
+    const Weight& matrix = matrix_of(mapped);
     const StoredForm rows = mapped.has_computed_rows() ? plain_form(computed_type(*model_, mapped)) : matrix.form;
     ScaleAnalysis analysis;
     if (!rows.is_plain()) MU_TRY(analyse_tensor(*model_, mapped, rows.kind == FormKind::integers, analysis));
-    return carrier_of(rows).carries_exactly(rows, matrix.columns, analysis, form.type());
+    return carrier_of(rows).carries_exactly(rows, matrix.columns(), analysis, form.type());
   }
 
  private:
-  const SourceMatrix& matrix_of(const MappedTensor& mapped) const {
-    return model_->matrices[mapped.parts.front().source];
-  }
+  const Weight& matrix_of(const MappedTensor& mapped) const { return model_->matrices[mapped.parts.front().source]; }
 
   std::unique_ptr<HfModel> model_;
   TensorMap map_;

@@ -46,10 +46,10 @@ std::size_t check_model(const std::string& path, json::Element expected) {
     const Weight* weight = model->weight_of(*tensor);
     EXPECT_EQ(weight != nullptr, mode != "none");
     if (weight != nullptr) {
-      EXPECT_EQ(weight->form->kind, FormKind::mlx);
-      EXPECT_EQ(mlx::mode_name(weight->form->params.mode), mode);
-      EXPECT_EQ(weight->form->params.bits, json::u64_member(facts, "bits"));
-      EXPECT_EQ(weight->form->params.group_size, json::u64_member(facts, "group_size"));
+      EXPECT_EQ(weight->form.kind, FormKind::mlx);
+      EXPECT_EQ(mlx::mode_name(weight->form.params.mode), mode);
+      EXPECT_EQ(weight->form.params.bits, json::u64_member(facts, "bits"));
+      EXPECT_EQ(weight->form.params.group_size, json::u64_member(facts, "group_size"));
     }
     EXPECT_EQ(hash_of_values(*model, *tensor), json::string_member(facts, "sha256_f32"));
     ++tensors;

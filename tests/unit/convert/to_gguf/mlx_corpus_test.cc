@@ -33,20 +33,20 @@ struct Outcome {
   std::string sha256;  // of the decoded values, with −0 as +0
 };
 
-Outcome convert_matrix(const HfModel& model, const SourceMatrix& matrix, const RepackOptions& options) {
+Outcome convert_matrix(const HfModel& model, const Weight& matrix, const RepackOptions& options) {
   const Buffer codes = read(model, *matrix.planes[0]);
   const Buffer scales = read(model, *matrix.planes[1]);
   const Buffer biases = read(model, *matrix.planes[2]);
   const Carrier& carrier = carrier_of(matrix.form);
   const StoredPlanes planes = {codes, scales, biases};
   ScaleAnalysis analysis;
-  carrier.analyse(matrix.form, matrix.columns, planes, analysis);
-  const Result<Target> target = carrier.choose(matrix.form, matrix.columns, analysis, options, false);
+  carrier.analyse(matrix.form, matrix.columns(), planes, analysis);
+  const Result<Target> target = carrier.choose(matrix.form, matrix.columns(), analysis, options, false);
   EXPECT_TRUE(target) << matrix.name;
-  Buffer out(matrix.rows * *row_bytes(target->type, matrix.columns));
+  Buffer out(matrix.rows() * *row_bytes(target->type, matrix.columns()));
   ValueSums error;
-  carry_rows(matrix.form, matrix.columns, *target, planes, out, &error);
-  std::vector<float> values(matrix.rows * matrix.columns);
+  carry_rows(matrix.form, matrix.columns(), *target, planes, out, &error);
+  std::vector<float> values(matrix.rows() * matrix.columns());
   dequantize(target->type, out, values);
   for (float& value : values) value += 0.0f;
   Hasher hasher(HashAlgorithm::sha256);
@@ -77,7 +77,7 @@ TEST(MlxCorpus, EveryMatrixOfEveryModel) {
     auto model = understand_model(std::make_shared<const Model>(*open_safetensors_model(folder + std::string(name))));
     ASSERT_TRUE(model) << model.error().message;
     ++models;
-    for (const SourceMatrix& matrix : (*model)->matrices) {
+    for (const Weight& matrix : (*model)->matrices) {
       if (!matrix.is_quantized()) continue;
       SCOPED_TRACE(matrix.name);
       ++matrices;

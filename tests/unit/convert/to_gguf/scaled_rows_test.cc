@@ -26,7 +26,7 @@ class Scaled : public ::testing::Test {
     made.is_scaled = true;
     for (std::size_t i = 0; i < model_->matrices.size(); ++i) {
       if (model_->matrices[i].name != "extra.weight") continue;
-      made.unit = model_->matrices[i].columns;
+      made.unit = model_->matrices[i].columns();
       made.ne = {made.unit, 4};
       made.parts.push_back({i, *arch::resolve_view("r:4 -> r[0:3]", {}), arch::run_of_rows(0, 3, 4), {2.0f}});
       made.parts.push_back({i, *arch::resolve_view("r:4 -> r[3:4]", {}), arch::run_of_rows(3, 1, 4), {0.5f}});
