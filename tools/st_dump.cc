@@ -39,8 +39,8 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
   const SafetensorsModel& model = *owner->safetensors;
   cli::Opened result{owner, listing_of(*owner), safetensors_container_findings(model.set), {}, {}};
   result.fit = [path](const memory::FitRequest& wanted) -> Result<memory::FitReport> {
-    MU_ASSIGN(const gguf::SplitSet set, to_gguf::planned_model(path));
-    MU_ASSIGN(memory::FitReport report, memory::fit(set, wanted));
+    MU_ASSIGN(const to_gguf::GgufPlan plan, to_gguf::plan_without_vocabulary(path));
+    MU_ASSIGN(memory::FitReport report, memory::fit(*plan.target.gguf, wanted));
     report.is_planned = true;
     return report;
   };

@@ -99,8 +99,8 @@ Result<memory::FitRequest> c_api::fit_request_of(const mu_fit_request* given) {
 
 Result<memory::FitReport> c_api::fit_of(const Model& model, const memory::FitRequest& request) {
   if (model.gguf) return memory::fit(*model.gguf, request);
-  MU_ASSIGN(const gguf::SplitSet planned, to_gguf::planned_model(model.path()));
-  return memory::fit(planned, request);
+  MU_ASSIGN(const to_gguf::GgufPlan plan, to_gguf::plan_without_vocabulary(model.path()));
+  return memory::fit(*plan.target.gguf, request);
 }
 
 mu_status mu_fit(const mu_model* model, const mu_fit_request* request, mu_text** json) {

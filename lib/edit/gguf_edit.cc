@@ -4,7 +4,7 @@
 
 #include "base/name_index.h"
 #include "base/text.h"
-#include "convert/transfer/recipe.h"
+#include "convert/transfer/plan.h"
 #include "edit/block_edits.h"
 #include "edit/edited_model.h"
 #include "edit/in_place.h"
@@ -105,7 +105,7 @@ class EditPlanner {
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {
       const std::string& name = options_.output.empty() ? options_.model : file.path;
-      MU_ASSIGN(gguf::SetFile planned, planned_file(file.layout, name));
+      MU_ASSIGN(gguf::SetFile planned, planned_file(file.layout.header, file.layout.file_size, name));
       plan_.after.files.push_back(std::move(planned));
       MU_TRY(check_read_back(plan_.after.files.back(), file.layout.header));
     }

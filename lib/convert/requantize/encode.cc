@@ -295,7 +295,7 @@ Status TensorEncoder::encode(std::size_t tensor, u64 first, u64 count, MutableBy
   }
   const u64 granules = std::max<u64>(piece_elements / std::max<u64>(source.ne[0] * source.granule, 1), 1);
   const u64 rows = granules * source.granule;
-  const u64 row_out = plan_.stream[tensor].parts[0].row_bytes;
+  const u64 row_out = row_bytes(planned.type, source.ne.front()).value_or(0);
   TensorError error;
   for (u64 done = 0; done < count; done += rows) {
     const u64 some = std::min(rows, count - done);

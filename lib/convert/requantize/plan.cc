@@ -10,9 +10,8 @@
 #include "base/not_found.h"
 #include "base/text.h"
 #include "convert/requantize/encode.h"
-#include "convert/transfer/recipe.h"
 #include "formats/gguf/document.h"
-#include "formats/gguf/parse.h"
+#include "formats/gguf/write.h"
 #include "io/atomic_output.h"
 #include "model/memory/fit.h"
 #include "tensor/quantize/quantize.h"
@@ -69,7 +68,9 @@ class Planner {
     MU_TRY(plan_tensors());
     MU_TRY(lay_out());
     MU_TRY(plan_reading());
+    plan_streams();
     report();
+    plan_.files.push_back({request_.output, std::move(layout_.header), layout_.file_size});
     return std::move(plan_);
   }
 
@@ -146,7 +147,7 @@ class Planner {
   // Checks the memory plan of the model with the header laid out so far.
   Result<bool> fits_gpu() const {
     gguf::SplitSet set;
-    MU_ASSIGN(gguf::SetFile file, planned_file(plan_.layout, request_.input));
+    MU_ASSIGN(gguf::SetFile file, planned_file(layout_.header, layout_.file_size, request_.input));
     set.files.push_back(std::move(file));
     memory::FitRequest wanted;
     if (request_.context) wanted.contexts = {*request_.context};
@@ -162,7 +163,7 @@ class Planner {
     limits.max_bytes = request_.max_size;
     limits.size_of = [&](std::span<const TensorType> types) -> Result<u64> {
       MU_TRY(lay_out_with(types));
-      return plan_.layout.file_size;
+      return layout_.file_size;
     };
     if (request_.gpu) {
       limits.fits_memory = [&](std::span<const TensorType> types) -> Result<bool> {
@@ -274,7 +275,7 @@ class Planner {
       while (ne.size() > 1 && ne.back() == 1) ne.pop_back();
       out.push_back({tensor.name, choices_[i].type, std::move(ne)});
     }
-    MU_ASSIGN(plan_.layout, gguf::layout(keys, out, plan_.source->alignment()));
+    MU_ASSIGN(layout_, gguf::layout(keys, out, plan_.source->alignment()));
     return {};
   }
 
@@ -297,6 +298,21 @@ class Planner {
     }
   }
 
+  void plan_streams() {
+    for (const std::size_t i : plan_.reading) {
+      const SourceTensor& tensor = plan_.source->tensors()[plan_.tensors[i].source];
+      StreamTensor& stream = plan_.stream.emplace_back();
+      stream.rows = tensor.rows();
+      stream.granule = tensor.granule;
+      // Rows read from a pipe stay in memory until their chunk is encoded.
+      constexpr u64 most_taken = u64{4} << 20;
+      if (!plan_.source->only_order().empty()) {
+        stream.chunk_rows = std::max<u64>(most_taken / std::max<u64>(tensor.row_size(), 1), 1);
+      }
+      stream.parts[0] = {layout_.offsets[i], stream.rows == 0 ? 0 : layout_.bytes[i] / stream.rows};
+    }
+  }
+
   void report() {
     QuantizeReport& report = plan_.report;
     report.input = request_.input;
@@ -304,30 +320,19 @@ class Planner {
     report.architecture = plan_.source->model().architecture;
     report.mix = mix_->name;
     report.importance = request_.importance;
-    report.file_bytes = plan_.layout.file_size;
+    report.file_bytes = layout_.file_size;
     report.dry_run = request_.dry_run;
     report.remarks.add_all(plan_.source->remarks());
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
       const PlannedTensor& planned = plan_.tensors[i];
       const SourceTensor& tensor = plan_.source->tensors()[planned.source];
-      const u64 rows = tensor.rows();
-      StreamTensor stream;
-      stream.rows = rows;
-      stream.granule = tensor.granule;
-      // Rows read from a pipe stay in memory until their chunk is encoded.
-      constexpr u64 most_taken = u64{4} << 20;
-      if (!plan_.source->only_order().empty()) {
-        stream.chunk_rows = std::max<u64>(most_taken / std::max<u64>(tensor.row_size(), 1), 1);
-      }
-      stream.parts[0] = {plan_.layout.offsets[i], rows == 0 ? 0 : plan_.layout.bytes[i] / rows};
-      plan_.stream.push_back(stream);
       const MixChoice& choice = choices_[planned.source];
       report.tensors.push_back({.name = tensor.name,
                                 .ne = tensor.ne,
                                 .source = tensor.form,
                                 .type = planned.type,
-                                .bytes = plan_.layout.bytes[i],
-                                .source_bytes = rows * tensor.row_size(),
+                                .bytes = layout_.bytes[i],
+                                .source_bytes = tensor.rows() * tensor.row_size(),
                                 .copied = planned.copied,
                                 .weighted = planned.importance != nullptr,
                                 .reason = choice.fell_back    ? "its rows do not fit the blocks of the requested type"
@@ -341,6 +346,7 @@ class Planner {
   std::vector<MixTensor> tensors_;
   std::vector<TypeOverride> overrides_;
   std::vector<MixChoice> choices_;
+  gguf::OutLayout layout_;
   QuantizePlan plan_;
 };
 

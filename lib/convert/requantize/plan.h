@@ -6,8 +6,7 @@
 
 #include "convert/requantize/quantize_model.h"
 #include "convert/requantize/source.h"
-#include "convert/transfer/stream.h"
-#include "formats/gguf/write.h"
+#include "convert/transfer/plan.h"
 #include "formats/imatrix/importance.h"
 
 namespace modelutils::requantize {
@@ -19,13 +18,11 @@ struct PlannedTensor {
   const quantize::ImportanceEntry* importance = nullptr;
 };
 
-struct QuantizePlan {
+struct QuantizePlan : Plan {
   std::unique_ptr<Source> source;
   std::shared_ptr<const quantize::ImportanceMatrix> importance;  ///< nullptr for none
   std::vector<PlannedTensor> tensors;                            ///< in output order
-  std::vector<StreamTensor> stream;                              ///< parallel to `tensors`
-  std::vector<std::size_t> reading;                              ///< indices into `tensors`, in reading order
-  gguf::OutLayout layout;
+  std::vector<std::size_t> reading;                              ///< indices into `tensors`, parallel to `stream`
   QuantizeReport report;
 };
 

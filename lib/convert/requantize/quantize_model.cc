@@ -8,7 +8,6 @@
 #include "convert/requantize/encode.h"
 #include "convert/requantize/plan.h"
 #include "convert/transfer/report.h"
-#include "io/check_written.h"
 #include "io/output_place.h"
 #include "io/random_access_file.h"
 #include "tensor/quantize/quantize.h"
@@ -87,16 +86,14 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
   if (request.dry_run) {
     if (!request.output.empty()) {
       MU_TRY(AtomicOutput::check(request.output, options));
-      MU_TRY(check_free_space(request.output, plan.layout.file_size));
+      MU_TRY(check_free_space(request.output, plan.bytes()));
     }
     return std::move(plan.report);
   }
-  MU_TRY(check_free_space(request.output, plan.layout.file_size));
+  MU_TRY(check_free_space(request.output, plan.bytes()));
   MU_ASSIGN(AtomicOutput output, AtomicOutput::create(request.output, options));
-  progress.restart("quantising", plan.layout.file_size);
+  progress.restart("quantising", plan.bytes());
   TensorEncoder encoder(plan, request);
-  std::vector<StreamTensor> tensors;
-  for (const std::size_t i : plan.reading) tensors.push_back(plan.stream[i]);
   const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
                                 ValueSums*) {
     return encoder.encode(plan.reading[tensor], first, count, out[0], thread);
@@ -107,10 +104,8 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
       return encoder.take(plan.reading[tensor], first, count, thread);
     };
   }
-  const StreamFile files[] = {{&output, plan.layout.header, plan.layout.file_size}};
-  MU_TRY(stream_tensors(files, tensors, request.threads, encode, progress, {}, take));
+  MU_TRY(write_planned(plan, {&output, 1}, request.threads, encode, progress, take));
   progress.finish();
-  MU_TRY(check_written(output, plan.layout.header, plan.layout.file_size));
   encoder.settle(plan.report);
   if (request.deliver) MU_TRY(request.deliver(plan.report));
   MU_TRY(output.commit());

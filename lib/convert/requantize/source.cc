@@ -13,7 +13,6 @@
 #include "convert/to_gguf/adapter_to_gguf.h"
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/plan.h"
-#include "convert/transfer/recipe.h"
 #include "formats/gguf/document.h"
 #include "formats/gguf/parse.h"
 #include "formats/gguf/split_set.h"
@@ -243,8 +242,7 @@ class DirectorySource : public Source {
     options.output = "-";  // one file
     options.repack.fallback = TensorType::F32;
     MU_ASSIGN(plan_, to_gguf::plan_gguf(options));
-    const gguf::OutLayout& layout = plan_.files.front().layout;
-    MU_ASSIGN(const gguf::SetFile planned, planned_file(layout, path));
+    const gguf::SetFile& planned = plan_.target.gguf->files.front();
     const gguf::Document& document = planned.document;
     for (std::size_t i = 0; i < document.tensors.size(); ++i) {
       const gguf::TensorInfo& info = document.tensors[i];
@@ -257,7 +255,7 @@ class DirectorySource : public Source {
     MU_ASSIGN(keys_, keys_of(*planned.source, document));
     MU_ASSIGN(const arch::Facts facts, arch::read_facts(gguf::Index(document), planned));
     model_ = mix_model_of(facts);
-    alignment_ = layout.alignment;
+    alignment_ = document.alignment;
     remarks_ = plan_.report.remarks;
     std::error_code error;
     if (is_address(plan_.model->directory)) return {};

@@ -99,10 +99,6 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
     std::size_t tensor = ~std::size_t{0};
     std::unique_ptr<DirectoryEncoder> encoder;
   };
-  std::vector<StreamFile> files;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    files.push_back({&outputs[i], plan.shards[i].layout.header, plan.shards[i].layout.file_size});
-  }
   std::vector<Worker> workers(std::max(threads, 1u));
   const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
                                 ValueSums* error) {
@@ -113,7 +109,7 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
     }
     return worker.encoder->encode(first, count, {out[0], out[1], out[2]}, error);
   };
-  MU_ASSIGN(const std::vector<ValueSums> errors, stream_tensors(files, plan.stream, threads, encode, progress));
+  MU_ASSIGN(const std::vector<ValueSums> errors, write_planned(plan, outputs, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     TensorReport& report = plan.report.tensors[i];
     if (report.exact) continue;
@@ -129,8 +125,8 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
                    Progress& progress) {
   std::vector<AtomicOutput> files;
   files.reserve(plan.report.files.size());
-  for (const PlannedShard& shard : plan.shards) {
-    MU_ASSIGN(AtomicOutput file, directory.create_file(shard.name));
+  for (const PlannedFile& shard : plan.files) {
+    MU_ASSIGN(AtomicOutput file, directory.create_file(shard.path));
     file.pause();  // there may be more shards than files may be open
     files.push_back(std::move(file));
   }
@@ -161,9 +157,9 @@ Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& pr
     remark_directory(plan, options);
     return std::move(plan.report);
   }
-  MU_TRY(check_free_space(options.output, plan.total_bytes()));
+  MU_TRY(check_free_space(options.output, plan.report.bytes()));
   MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
-  progress.restart("writing", plan.total_bytes());
+  progress.restart("writing", plan.report.bytes());
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
   }

@@ -178,14 +178,12 @@ class DirectoryPlanner {
     for (std::size_t i = begin; i < end; ++i) {
       tensors.insert(tensors.end(), parts[i].tensors.begin(), parts[i].tensors.end());
     }
-    PlannedShard shard;
-    shard.name = std::move(name);
-    MU_ASSIGN(shard.layout, safetensors::layout(metadata, tensors));
+    MU_ASSIGN(safetensors::OutLayout layout, safetensors::layout(metadata, tensors));
     std::size_t next = 0;
     for (std::size_t i = begin; i < end; ++i) {
       const DirectoryTensor& tensor = plan_.map.tensors[i];
       StreamTensor& stream = plan_.stream[i];
-      stream.file = plan_.shards.size();
+      stream.file = plan_.files.size();
       stream.rows = tensor.rows();
       // With `by_element`, reads as many rows as possible at once.
       if (tensor.by_element) stream.chunk_rows = rows_at_once(tensor);
@@ -193,13 +191,13 @@ class DirectoryPlanner {
       const EncodedSizes row = encoded_sizes(tensor, plan_.forms[i]);
       const std::array<u64, max_parts> row_bytes = {row.weight, row.scales, row.biases};
       for (std::size_t p = 0; p < parts[i].tensors.size(); ++p, ++next) {
-        stream.parts[p] = {shard.layout.header.size() + shard.layout.offsets[next].first, row_bytes[p]};
-        weight_map_[tensors[next].name] = shard.name;
-        total_size_ += shard.layout.offsets[next].second - shard.layout.offsets[next].first;
+        stream.parts[p] = {layout.header.size() + layout.offsets[next].first, row_bytes[p]};
+        weight_map_[tensors[next].name] = name;
+        total_size_ += layout.offsets[next].second - layout.offsets[next].first;
       }
     }
-    plan_.report.files.push_back({shard.name, shard.layout.file_size, tensors.size()});
-    plan_.shards.push_back(std::move(shard));
+    plan_.report.files.push_back({name, layout.file_size, tensors.size()});
+    plan_.files.push_back({std::move(name), std::move(layout.header), layout.file_size});
     return {};
   }
 
@@ -329,10 +327,6 @@ class DirectoryPlanner {
 };
 
 }  // namespace
-
-u64 DirectoryPlan::total_bytes() const {
-  return report.bytes();
-}
 
 Result<DirectoryPlan> plan_directory(const GgufToMlxOptions& options) {
   const LogStep step("plan");

@@ -14,32 +14,24 @@
 #include "convert/to_directory/forms.h"
 #include "convert/to_directory/gguf_to_mlx.h"
 #include "convert/to_directory/tensor_map.h"
+#include "convert/transfer/plan.h"
 #include "convert/transfer/report.h"
-#include "convert/transfer/stream.h"
 #include "formats/gguf/split_set.h"
-#include "formats/safetensors/parse.h"
 #include "model/catalog.h"
 #include "tokenizer/write/files_from_keys.h"
 
 namespace modelutils::to_directory {
 
-struct PlannedShard {
-  std::string name;  ///< "model.safetensors" or "model-00001-of-00003.safetensors"
-  safetensors::OutLayout layout;
-};
-
-struct DirectoryPlan {
+/// `files` are "model.safetensors" or "model-00001-of-00003.safetensors" and so on. `stream` has an entry for each
+/// tensor of the map, with parts weight, scales, biases.
+struct DirectoryPlan : Plan {
   gguf::SplitSet set;
   Catalog catalog;
   DirectoryMap map;
-  std::vector<DirectoryForm> forms;  ///< one per tensor of the map
-  std::vector<StreamTensor> stream;  ///< one per tensor of the map, with parts weight, scales, biases
-  std::vector<PlannedShard> shards;
+  std::vector<DirectoryForm> forms;                             ///< one per tensor of the map
   std::vector<std::pair<std::string, std::string>> side_files;  ///< names and contents of other files
   std::optional<tokenizer::RebuiltTokenizer> tokenizer;         ///< its files are written piece by piece
-  TransferReport report;
-
-  u64 total_bytes() const;
+  TransferReport report;                                        ///< without measured errors
 };
 
 /// Plans the conversion. Errors: those of gguf_to_mlx() that need no output.

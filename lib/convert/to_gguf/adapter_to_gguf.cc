@@ -105,21 +105,15 @@ Result<adapter::Base> base_of_config(const std::string& path) {
 Result<adapter::Base> base_of_directory(const std::string& path) {
   const ModelFolder folder(path);
   if (!safetensors::is_model_folder(path) && is_present(folder.file("config.json"))) return base_of_config(path);
-  MlxToGgufOptions options;
-  options.directory = path;
-  options.output = "base.gguf";
-  options.no_vocab = true;
-  options.links = OutsideLinks::warn;
-  options.dry_run = true;
-  MU_ASSIGN(const GgufPlan plan, plan_gguf(options));
+  MU_ASSIGN(const GgufPlan plan, plan_without_vocabulary(path));
   adapter::Base base;
   base.family = plan.model->family;
   base.sizes = plan.map.sizes;
-  base.is_tied =
-      std::ranges::none_of(plan.map.tensors, [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
   // Assumes default conversion options. If the base GGUF was made with others, pass that GGUF as the base.
+  const Catalog& target = plan.target.catalog();
+  base.is_tied = target.find("output.weight") == nullptr;
   std::map<std::string_view, TensorType> types;
-  for (std::size_t i = 0; i < plan.map.tensors.size(); ++i) types.emplace(plan.map.tensors[i].name, plan.forms[i].type);
+  for (const Tensor& tensor : target.tensors) types.emplace(tensor.name, *tensor.type);
   find_scaled(types, base);
   return base;
 }

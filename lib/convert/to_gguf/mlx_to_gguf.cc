@@ -5,21 +5,13 @@
 
 #include "base/text.h"
 #include "convert/to_gguf/plan.h"
-#include "convert/to_gguf/self_check.h"
 #include "convert/transfer/report.h"
-#include "io/check_written.h"
 #include "io/output_place.h"
 #include "io/remote_address.h"
 
 namespace modelutils::to_gguf {
 
 namespace {
-
-u64 bytes_of_files(const GgufPlan& plan) {
-  u64 bytes = 0;
-  for (const PlannedFile& file : plan.files) bytes += file.layout.file_size;
-  return bytes;
-}
 
 // Returns every file of the directory that may be read. The output must not be one of them.
 Result<std::vector<std::string>> input_files(const HfModel& model) {
@@ -53,7 +45,7 @@ Status remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
     }
   }
   if (plan.files.empty()) return {};
-  if (const Status room = check_free_space(plan.files.front().path, bytes_of_files(plan)); !room) {
+  if (const Status room = check_free_space(plan.files.front().path, plan.bytes()); !room) {
     Finding remark = without_path(room.error(), Scope::model);
     remark.severity = Severity::warning;
     remark.where = plan.files.front().path;
@@ -64,7 +56,7 @@ Status remark_outputs(GgufPlan& plan, const MlxToGgufOptions& options) {
 
 Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const MlxToGgufOptions& options) {
   MU_ASSIGN(const OutputOptions create_options, output_options(plan, options));
-  if (!plan.files.empty()) MU_TRY(check_free_space(plan.files.front().path, bytes_of_files(plan)));
+  if (!plan.files.empty()) MU_TRY(check_free_space(plan.files.front().path, plan.bytes()));
   std::vector<AtomicOutput> outputs;
   outputs.reserve(plan.files.size());
   for (const PlannedFile& file : plan.files) {
@@ -77,16 +69,12 @@ Result<std::vector<AtomicOutput>> create_outputs(const GgufPlan& plan, const Mlx
 
 // Streams all tensors. Measures errors for inexact tensors, whose exact values are at hand anyway.
 Status stream(GgufPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threads, Progress& progress) {
-  std::vector<StreamFile> files;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    files.push_back({&outputs[i], plan.files[i].layout.header, plan.files[i].layout.file_size});
-  }
   std::vector<StoredRows> scratch(std::max(threads, 1u));
   const EncodeRows encode = [&](std::size_t i, u64 first, u64 count, const EncodedParts& out, unsigned thread,
                                 ValueSums* error) {
     return encode_rows(*plan.model, plan.map.tensors[i], plan.forms[i], first, count, out[0], scratch[thread], error);
   };
-  MU_ASSIGN(const std::vector<ValueSums> errors, stream_tensors(files, plan.stream, threads, encode, progress));
+  MU_ASSIGN(const std::vector<ValueSums> errors, write_planned(plan, outputs, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!plan.stream[i].is_measured) continue;
     plan.report.tensors[i].rms = errors[i].rms();
@@ -124,13 +112,9 @@ Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& given, Progress& prog
     return std::move(plan.report);
   }
   MU_ASSIGN(std::vector<AtomicOutput> outputs, create_outputs(plan, options));
-  progress.restart("writing", plan.total_bytes());
+  progress.restart("writing", plan.bytes());
   MU_TRY(stream(plan, outputs, options.threads, progress));
   progress.finish();
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const gguf::OutLayout& layout = plan.files[i].layout;
-    MU_TRY(check_written(outputs[i], layout.header, layout.file_size));
-  }
   if (options.deliver) MU_TRY(options.deliver(plan.report));
   MU_TRY(AtomicOutput::commit_all(outputs));
   return std::move(plan.report);

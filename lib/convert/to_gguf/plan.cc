@@ -12,11 +12,10 @@
 #include "base/text.h"
 #include "base/types.h"
 #include "convert/to_gguf/keys.h"
-#include "formats/gguf/parse.h"
+#include "formats/gguf/write.h"
 #include "formats/hf/config_members.h"
 #include "formats/hf/model_card.h"
 #include "io/file_kind.h"
-#include "io/random_access_file.h"
 #include "model/forms/foreign_forms.h"
 #include "rules/directory/mlx_rules.h"
 #include "rules/safetensors/rules.h"
@@ -51,6 +50,8 @@ class Planner {
     MU_TRY(make_keys());
     if (options_.prediction == PredictionChoice::only) keep_prediction_alone();
     MU_TRY(lay_out_files());
+    MU_TRY(open_target());
+    plan_streams();
     plan_.report.input = options_.directory;
     plan_.report.architecture = plan_.model->family->gguf;
     plan_.report.dry_run = options_.dry_run;
@@ -359,23 +360,34 @@ class Planner {
     for (std::size_t i = begin; i < end; ++i) {
       tensors.push_back({plan_.report.tensors[i].name, plan_.forms[i].type, plan_.map.tensors[i].ne});
     }
-    PlannedFile file;
-    file.path = std::move(path);
-    MU_ASSIGN(file.layout, gguf::layout(keys, tensors, alignment));
-    for (std::size_t i = begin; i < end; ++i) {
+    MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment));
+    plan_.report.files.push_back({path, layout.file_size, end - begin});
+    plan_.files.push_back({std::move(path), std::move(layout.header), layout.file_size});
+    return {};
+  }
+
+  Status open_target() {
+    gguf::SplitSet set;
+    for (const PlannedFile& file : plan_.files) {
+      MU_ASSIGN(gguf::SetFile planned, planned_file(file.header, file.size, file.path));
+      set.files.push_back(std::move(planned));
+    }
+    plan_.target = Model(std::move(set), options_.output);
+    return {};
+  }
+
+  void plan_streams() {
+    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
       const MappedTensor& tensor = plan_.map.tensors[i];
-      StreamTensor stream;
-      stream.file = plan_.files.size();
+      const Tensor& target = plan_.target.catalog().tensors[i];
+      StreamTensor& stream = plan_.stream.emplace_back();
+      stream.file = target.file;
       stream.rows = tensor.streamed_rows();
       stream.granule = row_granule(tensor);
-      stream.parts[0] = {file.layout.offsets[i - begin], file.layout.bytes[i - begin] / stream.rows};
+      stream.parts[0] = {target.offset, target.bytes / stream.rows};
       stream.chunk_rows = rows_at_once(*plan_.model, tensor, stream.parts[0].row_bytes, options_.threads);
       stream.is_measured = !plan_.forms[i].exact;
-      plan_.stream.push_back(stream);
     }
-    plan_.report.files.push_back({file.path, file.layout.file_size, end - begin});
-    plan_.files.push_back(std::move(file));
-    return {};
   }
 
   std::string split_path(std::size_t number, std::size_t count) const {
@@ -391,31 +403,19 @@ class Planner {
 
 }  // namespace
 
-u64 GgufPlan::total_bytes() const {
-  return report.bytes();
-}
-
 Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
   const LogStep step("plan");
   return Planner(options).plan();
 }
 
-Result<gguf::SplitSet> planned_model(const std::string& directory) {
+Result<GgufPlan> plan_without_vocabulary(const std::string& directory) {
   MlxToGgufOptions options;
   options.directory = directory;
   options.output = "planned.gguf";
   options.no_vocab = true;
   options.links = OutsideLinks::warn;  // a plan copies nothing from linked files into an output
   options.dry_run = true;
-  MU_ASSIGN(const GgufPlan plan, plan_gguf(options));
-  gguf::SplitSet set;
-  for (const PlannedFile& file : plan.files) {
-    const Bytes header = std::as_bytes(std::span(file.layout.header));
-    const auto source = std::make_shared<MemoryFile>(std::vector<std::byte>(header.begin(), header.end()), file.path);
-    MU_ASSIGN(gguf::Document document, gguf::parse(*source));
-    set.files.push_back({file.path, source, std::move(document)});
-  }
-  return set;
+  return plan_gguf(options);
 }
 
 }  // namespace modelutils::to_gguf

@@ -1,18 +1,13 @@
-#include "convert/to_gguf/self_check.h"
-
+// In a file of its own, since programs that only plan need no rules of GGUF.
 #include "arch/prediction_rows.h"
-#include "convert/transfer/recipe.h"
+#include "convert/to_gguf/plan.h"
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rules.h"
 
 namespace modelutils::to_gguf {
 
 Status check_plan(const GgufPlan& plan, bool with_vocabulary) {
-  gguf::SplitSet set;
-  for (const PlannedFile& file : plan.files) {
-    MU_ASSIGN(gguf::SetFile planned, planned_file(file.layout, file.path));
-    set.files.push_back(std::move(planned));
-  }
+  const gguf::SplitSet& set = *plan.target.gguf;
   FindingLog log = gguf_structure_rules(set);
   if (!arch::is_prediction_alone(set)) log.add_all(loader_findings(set, with_vocabulary));
   if (const Finding* broken = first_error(log)) {

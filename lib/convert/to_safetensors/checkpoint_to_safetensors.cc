@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "convert/transfer/report.h"
-#include "convert/transfer/stream.h"
 #include "io/atomic_directory.h"
 #include "io/check_written.h"
 #include "io/model_folder.h"
@@ -28,35 +27,14 @@ constexpr u64 most_side_file = u64{1} << 30;
 
 // Copies the tensors' bytes.
 Status stream(const CheckpointPlan& plan, std::span<AtomicOutput> outputs, unsigned threads, Progress& progress) {
-  std::vector<StreamFile> files;
-  std::vector<StreamTensor> tensors;
-  std::vector<safetensors::TensorRef> sources;
-  for (std::size_t f = 0; f < plan.files.size(); ++f) {
-    const PlannedCheckpointFile& file = plan.files[f];
-    files.push_back({&outputs[f], file.layout.header, file.layout.file_size});
-    for (std::size_t i = 0; i < file.tensors.size(); ++i) {
-      const auto [begin, end] = file.layout.offsets[i];
-      StreamTensor tensor;
-      tensor.file = f;
-      tensor.rows = end - begin;
-      tensor.parts[0] = {file.layout.header.size() + begin, 1};
-      tensors.push_back(tensor);
-      sources.push_back(file.tensors[i]);
-    }
-  }
   const EncodeRows copy = [&](std::size_t i, u64 first, u64 /*count*/, const EncodedParts& out, unsigned /*thread*/,
                               ValueSums* /*error*/) {
-    const safetensors::ShardFile& source = plan.set().file(sources[i]);
-    return source.source->read_exact(source.document.data_offset + plan.set().tensor(sources[i]).begin + first, out[0]);
+    const safetensors::TensorRef ref = plan.sources[i];
+    const safetensors::ShardFile& source = plan.set().file(ref);
+    return source.source->read_exact(source.document.data_offset + plan.set().tensor(ref).begin + first, out[0]);
   };
-  MU_TRY(stream_tensors(files, tensors, threads, copy, progress));
+  MU_TRY(write_planned(plan, outputs, threads, copy, progress));
   return {};
-}
-
-u64 bytes_of_files(const CheckpointPlan& plan) {
-  u64 bytes = 0;
-  for (const PlannedCheckpointFile& file : plan.files) bytes += file.layout.file_size;
-  return bytes;
 }
 
 std::vector<std::string> inputs_of(const CheckpointPlan& plan) {
@@ -66,13 +44,11 @@ std::vector<std::string> inputs_of(const CheckpointPlan& plan) {
 }
 
 Status write_single(const CheckpointPlan& plan, const CheckpointOptions& options, Progress& progress) {
-  MU_TRY(check_free_space(options.output, bytes_of_files(plan)));
+  MU_TRY(check_free_space(options.output, plan.bytes()));
   MU_ASSIGN(AtomicOutput file, AtomicOutput::create(options.output, {options.force, inputs_of(plan)}));
   if (!file.is_seekable()) return usage_error("-o FILE.safetensors must be a file, not a pipe or device");
   MU_TRY(stream(plan, {&file, 1}, options.threads, progress));
   progress.finish();
-  const safetensors::OutLayout& layout = plan.files.front().layout;
-  MU_TRY(check_written(file, layout.header, layout.file_size));
   if (options.deliver) MU_TRY(options.deliver(plan.report));
   return file.commit();
 }
@@ -96,16 +72,12 @@ Status copy_side_file(const CheckpointPlan& plan, const std::string& name, Atomi
 Status write_files(CheckpointPlan& plan, const CheckpointOptions& options, AtomicDirectory& directory,
                    Progress& progress) {
   std::vector<AtomicOutput> files;
-  for (const PlannedCheckpointFile& file : plan.files) {
-    MU_ASSIGN(AtomicOutput output, directory.create_file(file.name));
+  for (const PlannedFile& file : plan.files) {
+    MU_ASSIGN(AtomicOutput output, directory.create_file(file.path));
     output.pause();  // limits the number of open files
     files.push_back(std::move(output));
   }
   MU_TRY(stream(plan, files, options.threads, progress));
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const safetensors::OutLayout& layout = plan.files[i].layout;
-    MU_TRY(check_written(files[i], layout.header, layout.file_size));
-  }
   if (!plan.index.empty()) {
     MU_ASSIGN(AtomicOutput output, directory.create_file("model.safetensors.index.json"));
     MU_TRY(output.append(std::as_bytes(std::span(plan.index))));
@@ -129,7 +101,7 @@ Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, P
   output.is_ours = [&](std::string_view name) {
     return name.ends_with(".safetensors") || name.ends_with(".json") || std::ranges::count(plan.copied, name) > 0;
   };
-  MU_TRY(check_free_space(options.output, bytes_of_files(plan)));
+  MU_TRY(check_free_space(options.output, plan.bytes()));
   MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, output));
   if (Status written = write_files(plan, options, directory, progress); !written) {
     return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
@@ -146,7 +118,7 @@ Result<TransferReport> checkpoint_to_safetensors(const CheckpointOptions& option
   if (options.shard_size == 0) return usage_error("--shard-size must be at least 1");
   MU_ASSIGN(CheckpointPlan plan, plan_checkpoint(options));
   if (options.dry_run) return std::move(plan.report);
-  progress.restart("writing", bytes_of_files(plan));
+  progress.restart("writing", plan.bytes());
   MU_TRY(plan.to_directory ? write_directory(plan, options, progress) : write_single(plan, options, progress));
   return std::move(plan.report);
 }
@@ -300,8 +272,8 @@ class CheckpointPlanner {
     for (const auto& [dropped, kept] : plan_.report.shared) dropped_of.emplace(kept, dropped);
     u64 total = 0;
     for (std::size_t s = 0; s < shards.size(); ++s) {
-      PlannedCheckpointFile file;
-      file.name = !plan_.to_directory  ? base_name_of(options_.output)
+      PlannedFile file;
+      file.path = !plan_.to_directory  ? base_name_of(options_.output)
                   : shards.size() == 1 ? std::string(single_name)
                                        : fmt::format("model-{:05}-of-{:05}.safetensors", s + 1, shards.size());
       safetensors::OutMetadata metadata = {{"format", "pt"}};
@@ -309,8 +281,8 @@ class CheckpointPlanner {
       for (const std::size_t i : shards[s]) {
         const safetensors::Tensor& source = tensor(chosen_[i].ref);
         tensors.push_back({chosen_[i].name, *source.type, {source.shape.begin(), source.shape.end()}});
-        file.tensors.push_back(chosen_[i].ref);
-        weight_map[chosen_[i].name] = file.name;
+        plan_.sources.push_back(chosen_[i].ref);
+        weight_map[chosen_[i].name] = file.path;
         total += source.bytes();
         TensorReport& report = plan_.report.tensors.emplace_back();
         report.name = chosen_[i].name;
@@ -318,14 +290,21 @@ class CheckpointPlanner {
         report.source_form = report.form = source.dtype;
         report.shape.assign(source.shape.begin(), source.shape.end());
         report.bytes = source.bytes();
-        report.file = file.name;
+        report.file = file.path;
         const auto [first, last] = dropped_of.equal_range(chosen_[i].name);
         for (auto each = first; each != last; ++each) metadata.emplace_back(each->second, each->first);
       }
       auto layout = safetensors::layout(metadata, tensors);
       if (!layout) return tl::make_unexpected(in_file(std::move(layout.error()), options_.input));
-      file.layout = std::move(*layout);
-      plan_.report.files.push_back({file.name, file.layout.file_size, file.tensors.size()});
+      for (const auto& [begin, end] : layout->offsets) {
+        StreamTensor& stream = plan_.stream.emplace_back();
+        stream.file = s;
+        stream.rows = end - begin;
+        stream.parts[0] = {layout->header.size() + begin, 1};
+      }
+      file.header = std::move(layout->header);
+      file.size = layout->file_size;
+      plan_.report.files.push_back({file.path, file.size, tensors.size()});
       plan_.files.push_back(std::move(file));
     }
     if (shards.size() > 1) write_index(weight_map, total);

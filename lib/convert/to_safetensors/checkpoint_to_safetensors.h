@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/parallel.h"
+#include "convert/transfer/plan.h"
 #include "convert/transfer/report.h"
-#include "formats/safetensors/parse.h"
 #include "io/model_folder.h"
 #include "io/standard_output.h"
 #include "model/model.h"
@@ -34,16 +34,10 @@ Result<TransferReport> checkpoint_to_safetensors(const CheckpointOptions& option
 
 // Plans which tensors of a checkpoint go into which safetensors file. Internal.
 
-struct PlannedCheckpointFile {
-  std::string name;
-  safetensors::OutLayout layout;
-  std::vector<safetensors::TensorRef> tensors;  ///< tensors of the source, in the layout's order
-};
-
-struct CheckpointPlan {
+struct CheckpointPlan : Plan {
   Model model;
+  std::vector<safetensors::TensorRef> sources;  ///< parallel to `stream`
   bool to_directory = false;
-  std::vector<PlannedCheckpointFile> files;
   std::string index;                ///< contents of model.safetensors.index.json; empty for a single file
   std::vector<std::string> copied;  ///< base names of side files
   TransferReport report;
