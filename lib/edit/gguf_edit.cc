@@ -105,9 +105,9 @@ class EditPlanner {
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {
       const std::string& name = options_.output.empty() ? options_.model : file.path;
-      MU_ASSIGN(gguf::SetFile planned, planned_file(file.layout.header, file.layout.file_size, name));
+      MU_ASSIGN(gguf::SetFile planned, planned_file(file.header, file.size, name));
       plan_.after.files.push_back(std::move(planned));
-      MU_TRY(check_read_back(plan_.after.files.back(), file.layout.header));
+      MU_TRY(check_read_back(plan_.after.files.back(), file.header));
     }
     return {};
   }
@@ -277,7 +277,7 @@ Result<std::vector<WrittenFile>> perform_edit(const EditOptions& options, EditPl
   }
   plan.before.files.insert(plan.before.files.end(), plan.grafted.begin(), plan.grafted.end());
   MU_TRY(write_edited(plan.files, plan.before, output_options(options), progress));
-  for (const EditedFile& file : plan.files) written.push_back({file.path, file.layout.file_size, file.tensors});
+  for (const EditedFile& file : plan.files) written.push_back({file.path, file.size, file.tensors});
   return written;
 }
 

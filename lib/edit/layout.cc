@@ -134,11 +134,12 @@ class LayoutPlanner {
     EditedFile file;
     file.path = std::move(path);
     file.tensors = end - begin;
-    MU_ASSIGN(file.layout, gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)),
-                                        alignment_, model_.version));
+    MU_ASSIGN(gguf::OutLayout layout,
+              gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)), alignment_,
+                           model_.version));
     for (std::size_t i = begin; i < end; ++i) {
       const EditedTensor& tensor = model_.tensors[i];
-      const u64 to = file.layout.offsets[i - begin];
+      const u64 to = layout.offsets[i - begin];
       if (tensor.slices.empty()) {
         add_piece(file.pieces, {tensor.file, tensor.offset, to, tensor.bytes}, tensor.alignment);
       }
@@ -149,7 +150,8 @@ class LayoutPlanner {
       }
     }
     const bool is_last = begin < end && end == model_.tensors.size();
-    if (is_last && !model_.is_end_padded) file.layout.file_size = file.layout.offsets.back() + file.layout.bytes.back();
+    file.size = is_last && !model_.is_end_padded ? layout.offsets.back() + layout.bytes.back() : layout.file_size;
+    file.header = std::move(layout.header);
     files_.push_back(std::move(file));
     return {};
   }
@@ -235,13 +237,13 @@ class FileWriter {
       : set_(set), output_(output), progress_(progress), write_back_(output) {}
 
   Status write(const EditedFile& file) {
-    MU_TRY(output_.append(std::as_bytes(std::span(file.layout.header))));
-    progress_.advance(file.layout.header.size());
+    MU_TRY(output_.append(std::as_bytes(std::span(file.header))));
+    progress_.advance(file.header.size());
     for (const EditedPiece& piece : file.pieces) {
       MU_TRY(pad_to(piece.to));
       MU_TRY(copy(piece));
     }
-    return pad_to(file.layout.file_size);
+    return pad_to(file.size);
   }
 
  private:
@@ -287,7 +289,7 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   std::vector<AtomicOutput> outputs;
   outputs.reserve(files.size());
   u64 total = 0;
-  for (const EditedFile& file : files) total += file.layout.file_size;
+  for (const EditedFile& file : files) total += file.size;
   if (!files.empty()) MU_TRY(check_free_space(files.front().path, total));
   // Pause each output, because there may be more outputs than files may be open.
   for (const EditedFile& file : files) {
@@ -299,7 +301,7 @@ Status write_edited(const std::vector<EditedFile>& files, const gguf::SplitSet& 
   for (std::size_t i = 0; i < files.size(); ++i) {
     MU_TRY(outputs[i].resume());
     MU_TRY(FileWriter(set, outputs[i], progress).write(files[i]));
-    MU_TRY(check_written(outputs[i], files[i].layout.header, files[i].layout.file_size));
+    MU_TRY(check_written(outputs[i], files[i].header, files[i].size));
     if (files.size() > 1) MU_TRY(outputs[i].finish());
   }
   progress.finish();

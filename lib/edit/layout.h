@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/transfer/plan.h"
 #include "edit/edited_model.h"
 #include "formats/gguf/write.h"
 #include "io/atomic_output.h"
@@ -31,9 +32,7 @@ struct EditedPiece {
   u64 size = 0;
 };
 
-struct EditedFile {
-  std::string path;
-  gguf::OutLayout layout;
+struct EditedFile : PlannedFile {
   std::vector<EditedPiece> pieces;  ///< ordered by `to`
   std::size_t tensors = 0;
 };
