@@ -35,7 +35,7 @@ DirectoryOptions directory_options(const DirectoryPlan& plan, const GgufToMlxOpt
   DirectoryOptions output;
   output.force = options.force;
   output.is_ours = is_name_of_ours;
-  for (const gguf::SetFile& file : plan.set.files) output.inputs.push_back(file.path);
+  for (const gguf::SetFile& file : plan.source.gguf->files) output.inputs.push_back(file.path);
   return output;
 }
 
@@ -104,7 +104,7 @@ Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned 
                                 ValueSums* error) {
     Worker& worker = workers[thread];
     if (worker.tensor != i) {
-      worker.encoder = std::make_unique<DirectoryEncoder>(plan.catalog, plan.map.tensors[i], plan.forms[i]);
+      worker.encoder = std::make_unique<DirectoryEncoder>(plan.source.catalog(), plan.map.tensors[i], plan.forms[i]);
       worker.tensor = i;
     }
     return worker.encoder->encode(first, count, {out[0], out[1], out[2]}, error);

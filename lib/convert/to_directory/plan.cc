@@ -42,11 +42,11 @@ class DirectoryPlanner {
     plan_.report.dry_run = options_.dry_run;
     MU_TRY(open_input());
     if (options_.raw_names) {
-      plan_.map = map_raw(plan_.catalog);
+      plan_.map = map_raw(catalog());
     } else {
       MU_TRY(understand());
     }
-    MU_ASSIGN(plan_.forms, choose_forms(plan_.catalog, plan_.map.tensors, options_.forms, options_.threads));
+    MU_ASSIGN(plan_.forms, choose_forms(catalog(), plan_.map.tensors, options_.forms, options_.threads));
     MU_TRY(lay_out());
     add_index();
     if (!options_.raw_names) MU_TRY(add_side_files());
@@ -55,29 +55,32 @@ class DirectoryPlanner {
   }
 
  private:
+  const gguf::SplitSet& set() const { return *plan_.source.gguf; }
+  const Catalog& catalog() const { return plan_.source.catalog(); }
+
   tl::unexpected<Error> refused(std::string code, std::string message) const {
     return input_error(std::move(code), std::move(message), {}, {}, options_.input);
   }
 
   // Opens the file and refuses it if verify would report an error. Raw tensors may break rules that only loaders need.
   Status open_input() {
-    MU_ASSIGN(plan_.set, gguf::open_set(options_.input, options_.links));
-    for (const gguf::SetFile& file : plan_.set.files) {
+    MU_ASSIGN(gguf::SplitSet opened, gguf::open_set(options_.input, options_.links));
+    plan_.source = Model(std::move(opened), options_.input);
+    for (const gguf::SetFile& file : set().files) {
       if (file.source->size()) continue;
       return input_error("io-not-regular", "is a pipe; the tensors are read out of order, so save it to a file first",
                          {}, {}, file.path);
     }
-    const Findings container = gguf_container_findings(plan_.set);
+    const Findings container = gguf_container_findings(set());
     if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, options_.input));
     plan_.report.remarks.add_all(leading_warnings(container));
-    const gguf::Document& document = plan_.set.files.front().document;
+    const gguf::Document& document = set().files.front().document;
     if (document.big_endian) {
       return refused("convert-big-endian", "is a big-endian file; only little-endian files can be converted");
     }
     index_ = std::make_unique<gguf::Index>(document);
     plan_.report.architecture = index_->architecture();
-    plan_.catalog = catalog_of(plan_.set);
-    if (plan_.catalog.readable() == 0) {
+    if (catalog().readable() == 0) {
       return refused("convert-no-tensors", index_->key("tokenizer.ggml.model") != nullptr
                                                ? "is a vocabulary without a model: it has no tensors"
                                                : "has no tensors");
@@ -86,24 +89,24 @@ class DirectoryPlanner {
   }
 
   Status understand() {
-    MU_TRY(arch::refuse_image_model(plan_.set));
+    MU_TRY(arch::refuse_image_model(set()));
     HfConfigOptions config_options;
     config_options.model_type = options_.model_type;
-    MU_ASSIGN(config_options.is_tied, is_tied(plan_.catalog));
-    const FindingLog rules = gguf_structure_rules(plan_.set, TokenTexts::read, options_.threads);
-    const Findings of_loader = gguf_loader_rules(plan_.set).findings();  // before fused tensors are split
-    if (take_fused_apart(plan_.set)) {
-      index_ = std::make_unique<gguf::Index>(plan_.set.files.front().document);
-      plan_.catalog = catalog_of(plan_.set);
+    MU_ASSIGN(config_options.is_tied, is_tied(catalog()));
+    const FindingLog rules = gguf_structure_rules(set(), TokenTexts::read, options_.threads);
+    const Findings of_loader = gguf_loader_rules(set()).findings();  // before fused tensors are split
+    if (take_fused_apart(*plan_.source.gguf)) {
+      plan_.source = Model(std::move(*plan_.source.gguf), options_.input);  // with a new catalog
+      index_ = std::make_unique<gguf::Index>(set().files.front().document);
     }
-    MU_ASSIGN(config_, hf_config_from_keys(plan_.set, config_options));
+    MU_ASSIGN(config_, hf_config_from_keys(set(), config_options));
     const Findings findings = rules.findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
     // Plain directories use the published names, which both readers know for most families. Only mlx-lm reads packed
     // ones.
     const bool is_for_mlx = will_be_packed() || config_.family->config.only_mlx_names;
     const DirectoryStyle style = is_for_mlx ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
-    MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, plan_.set, *index_, plan_.catalog, style));
+    MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, set(), *index_, catalog(), style));
     // Reported last, since the mapping has better messages. A directory made from such a file would be just as wrong.
     if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, options_.input));
     is_mlx_ = style == DirectoryStyle::mlx;
@@ -116,7 +119,7 @@ class DirectoryPlanner {
 
   bool will_be_packed() const {
     return !options_.forms.dequantize &&
-           std::any_of(plan_.catalog.tensors.begin(), plan_.catalog.tensors.end(),
+           std::any_of(catalog().tensors.begin(), catalog().tensors.end(),
                        [](const Tensor& tensor) { return type_info(*tensor.type).is_quantized; });
   }
 
@@ -235,10 +238,10 @@ class DirectoryPlanner {
     if (!config_.generation.empty()) add_file("generation_config.json", hf::config_text(config_.generation));
     hf::ModelCardOptions card;
     card.library = is_mlx_ ? "mlx" : "transformers";
-    const std::string source = base_name_of(plan_.set.files.front().path);
+    const std::string source = base_name_of(set().files.front().path);
     card.source = source;
     card.made_by = "gguf2mlx of modelutils";
-    MU_ASSIGN(std::string text, hf::model_card_text(plan_.set, card));
+    MU_ASSIGN(std::string text, hf::model_card_text(set(), card));
     add_file("README.md", std::move(text));
     return options_.no_tokenizer ? Status{} : add_tokenizer();
   }
@@ -246,7 +249,7 @@ class DirectoryPlanner {
   Status add_tokenizer() {
     tokenizer::RebuildOptions rebuild;
     rebuild.pre = options_.pre;
-    auto rebuilt = tokenizer::tokenizer_files_from_keys(plan_.set, rebuild);
+    auto rebuilt = tokenizer::tokenizer_files_from_keys(set(), rebuild);
     if (!rebuilt) {
       rebuilt.error().message += "; --no-tokenizer leaves it out";
       return tl::make_unexpected(in_file(std::move(rebuilt.error()), options_.input));
@@ -268,7 +271,7 @@ class DirectoryPlanner {
       TensorReport report;
       report.name = tensor.name;
       for (const RecipePart& part : tensor.parts) {
-        const Tensor& source = plan_.catalog.tensors[part.source];
+        const Tensor& source = catalog().tensors[part.source];
         report.source += report.source.empty() ? "" : " + ";
         report.source += source.name;
         const std::string type(type_name(*source.type));

@@ -16,8 +16,7 @@
 #include "convert/to_directory/tensor_map.h"
 #include "convert/transfer/plan.h"
 #include "convert/transfer/report.h"
-#include "formats/gguf/split_set.h"
-#include "model/catalog.h"
+#include "model/model.h"
 #include "tokenizer/write/files_from_keys.h"
 
 namespace modelutils::to_directory {
@@ -25,8 +24,7 @@ namespace modelutils::to_directory {
 /// `files` are "model.safetensors" or "model-00001-of-00003.safetensors" and so on. `stream` has an entry for each
 /// tensor of the map, with parts weight, scales, biases.
 struct DirectoryPlan : Plan {
-  gguf::SplitSet set;
-  Catalog catalog;
+  Model source;  ///< a GGUF, whose fused tensors are those of their parts
   DirectoryMap map;
   std::vector<DirectoryForm> forms;                             ///< one per tensor of the map
   std::vector<std::pair<std::string, std::string>> side_files;  ///< names and contents of other files
