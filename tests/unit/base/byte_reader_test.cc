@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 #include "io/random_access_file.h"
@@ -196,6 +197,51 @@ TEST(ByteReader, SkipsStrings) {
     memory.set_big_endian(big_endian);
     EXPECT_EQ(memory.skip_strings(500), 500u);
     EXPECT_EQ(memory.read_view(3), "end");
+  }
+}
+
+// Enough strings that several walks share the work, whose texts look like lengths, long and empty ones among them.
+TEST(ByteReader, SkipsManyStrings) {
+  const auto common = [](std::size_t i) { return std::string(i * 7 % 20 + 1, 'x'); };
+  const auto empty = [](std::size_t i) { return std::string(i % 3 == 0 ? 5 : 0, 'x'); };
+  const auto long_ones = [](std::size_t i) {
+    return std::string(i % 100 == 99 ? 600 : i % 1000 == 998 ? 5000 : 9, 'x');
+  };
+  const auto zeros = [](std::size_t i) { return std::string(i % 30, '\0'); };
+  const auto lengths = [](std::size_t i) {
+    return strings({"ab", std::string(i % 5, 'c')}) + std::string(i % 9, '\0');
+  };
+  const auto huge = [](std::size_t i) { return i % 2000 == 0 ? std::string(100000, 'x') : std::string(4, 'x'); };
+  for (const auto& text :
+       std::vector<std::function<std::string(std::size_t)>>{common, empty, long_ones, zeros, lengths, huge}) {
+    for (const bool big_endian : {false, true}) {
+      std::string bytes = "header";
+      std::vector<u64> begins;
+      for (std::size_t i = 0; i < 6000; ++i) {
+        begins.push_back(bytes.size());
+        bytes += strings({text(i)}, big_endian);
+      }
+      begins.push_back(bytes.size());
+      for (const std::size_t window : {100, 20000, 70000, 1000000}) {
+        for (const u64 part : {1999, 4500, 6000}) {
+          const MemoryFile source({bytes_of(bytes).begin(), bytes_of(bytes).end()});
+          ByteReader reader(source, 6, window);
+          reader.set_big_endian(big_endian);
+          for (u64 done = 0; done < 6000;) {
+            const u64 count = std::min<u64>(part, 6000 - done);
+            ASSERT_EQ(reader.skip_strings(count), count);
+            done += count;
+            ASSERT_EQ(reader.offset(), begins[done]) << "window " << window << ", part " << part;
+          }
+          EXPECT_EQ(reader.skip_strings(10000), 0u);
+          EXPECT_EQ(reader.offset(), bytes.size());
+          ByteReader all(source, 6, window);
+          all.set_big_endian(big_endian);
+          EXPECT_EQ(all.skip_strings(10000), 6000u);
+          EXPECT_EQ(all.offset(), bytes.size());
+        }
+      }
+    }
   }
 }
 
