@@ -23,15 +23,31 @@ namespace modelutils::cli {
 
 namespace {
 
-// One flag as known to CLI11, and the function for its collected values, which is not called without any.
+// What CLI11 needs to know about a flag, and the function for its collected values, which is not called without any.
 struct Entry {
-  CLI::Option* option = nullptr;  // nullptr for positional arguments
+  std::size_t values_per_use = 0;
   bool several = false;
-  std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take;
-  std::vector<std::string> values;
+  CLI::Option* option = nullptr;  // nullptr for positional arguments and for flags that no argument can mean
+  std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take = {};
+  std::vector<std::string> values = {};
   std::vector<Occurrence>* ordered = nullptr;  // for a flag whose position among others matters
-  std::size_t ordered_count = 0;               // values per occurrence
 };
+
+// True if an argument can mean a flag with these names, such as "-o,--output". Also true for some that cannot: "-o" may
+// be a value, or its letter part of one.
+bool is_mentioned(std::string_view names, const std::vector<std::string>& arguments) {
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(name.size() + 1, names.size()));
+    const bool is_long = name.starts_with("--");
+    for (const std::string_view argument : arguments) {
+      if (!argument.starts_with('-')) continue;
+      if (is_long ? argument.substr(0, argument.find('=')) == name : argument.find(name[1], 1) != argument.npos)
+        return true;
+    }
+  }
+  return false;
+}
 
 std::string unknown_option(std::string_view given, const std::vector<Flag>& flags) {
   given = given.substr(0, given.find('='));
@@ -56,47 +72,27 @@ std::string_view Flag::long_name() const {
 struct Command::State {
   State(std::string tool, std::string text) : name(std::move(tool)), summary(std::move(text)) {
     app.allow_extras();
-    app.set_help_flag("--help");
+    app.set_help_flag();  // CLI11's own throws an exception, and a static program takes 3 ms for its first
     short_help = app.add_flag("-h")->disable_flag_override()->take_all();
-    app.set_version_flag("--version", std::string{});
+    long_help = app.add_flag("--help")->disable_flag_override()->take_all();
+    version = app.add_flag("--version")->disable_flag_override()->take_all();
   }
 
   // Adds an option with a value, or a positional argument. Positional arguments are not registered with CLI11, which
   // would split "[a,b]" and stop after one; they are taken from the arguments that it leaves over.
   void add(Flag flag, bool several, decltype(Entry::take) take) {
     flag.repeatable |= several;
-    Entry entry{nullptr, several, std::move(take), {}};
-    if (!flag.is_positional()) {
-      entry.option = app.add_option(flag.names, [](const CLI::results_t&) { return true; });
-      entry.option->expected(1)->allow_extra_args(false);
-      if (several) {
-        entry.option->take_all();
-      } else {
-        entry.option->take_last();
-      }
-    }
-    finish(std::move(flag), std::move(entry));
+    finish(std::move(flag), {.values_per_use = 1, .several = several, .take = std::move(take)});
   }
 
   void add_switch(Flag flag, decltype(Entry::take) take) {
-    CLI::Option* option = app.add_flag(flag.names)->disable_flag_override()->take_all();
-    finish(std::move(flag), {option, true, std::move(take), {}});
+    finish(std::move(flag), {.several = true, .take = std::move(take)});
   }
 
   void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target) {
     flag.repeatable = true;
-    Entry entry;
-    entry.several = true;
-    entry.take = [](const Flag&, const std::vector<std::string>&) -> Status { return {}; };
-    entry.ordered = &target;
-    entry.ordered_count = count;
-    if (count == 0) {
-      entry.option = app.add_flag(flag.names)->disable_flag_override()->take_all();
-    } else {
-      entry.option = app.add_option(flag.names, [](const CLI::results_t&) { return true; });
-      entry.option->expected(static_cast<int>(count))->allow_extra_args(false)->take_all();
-    }
-    finish(std::move(flag), std::move(entry));
+    const auto take = [](const Flag&, const std::vector<std::string>&) -> Status { return {}; };
+    finish(std::move(flag), {.values_per_use = count, .several = true, .take = take, .ordered = &target});
   }
 
   void finish(Flag flag, Entry entry) {
@@ -105,6 +101,7 @@ struct Command::State {
   }
 
   void add_common_flags();
+  void tell_cli11(const std::vector<std::string>& arguments);
   Status parse(std::vector<std::string> arguments);
   Status collect();
   void collect_ordered();
@@ -120,7 +117,7 @@ struct Command::State {
   std::vector<Entry> entries;
   CommonOptions common;
   CLI::App app;
-  CLI::Option* short_help = nullptr;
+  CLI::Option *short_help = nullptr, *long_help = nullptr, *version = nullptr;
   std::string help_group;  // from --help=GROUP
   bool prepared = false;
   enum class Wanted : u8 { run, short_help, help, version } wanted = Wanted::run;
@@ -163,7 +160,7 @@ void Command::State::add_common_flags() {
          [this](const std::string& value) { common.progress = when(value); });
   choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
          [this](const std::string& value) { common.json_errors = value == "json"; });
-  // CLI11 handles these two; they are added for the help, the man page and the completions.
+  // The constructor tells CLI11 about these two; they are added for the help, the man page and the completions.
   finish(plain("-h,--help", "Print the most used options (-h), all options (--help) or one group (--help=GROUP)"), {});
   finish(plain("--version", "Print the version"), {});
 }
@@ -175,6 +172,25 @@ const Flag* Command::State::find_long(std::string_view long_name) const {
   return nullptr;
 }
 
+// Adds the flags that the arguments may mean. Adding all of them takes longer than everything else in a short run.
+void Command::State::tell_cli11(const std::vector<std::string>& arguments) {
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    Entry& entry = entries[i];
+    if (flags[i].is_positional() || entry.take == nullptr || !is_mentioned(flags[i].names, arguments)) continue;
+    if (entry.values_per_use == 0) {
+      entry.option = app.add_flag(flags[i].names)->disable_flag_override();
+    } else {
+      entry.option = app.add_option(flags[i].names, [](const CLI::results_t&) { return true; });
+      entry.option->expected(static_cast<int>(entry.values_per_use))->allow_extra_args(false);
+    }
+    if (entry.several) {
+      entry.option->take_all();
+    } else {
+      entry.option->take_last();
+    }
+  }
+}
+
 // Fills Entry::values with CLI11's results and the arguments left over.
 Status Command::State::collect() {
   for (Entry& entry : entries) {
@@ -182,7 +198,7 @@ Status Command::State::collect() {
   }
   // CLI11 checks the number of values only if no other option follows.
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].ordered_count > 0 && entries[i].values.size() % entries[i].ordered_count != 0) {
+    if (entries[i].values_per_use > 1 && entries[i].values.size() % entries[i].values_per_use != 0) {
       return usage_error(fmt::format("{} needs {}", flags[i].long_name(), flags[i].value_name));
     }
   }
@@ -211,9 +227,9 @@ void Command::State::collect_ordered() {
       if (entry.option != option || entry.ordered == nullptr) continue;
       std::vector<Occurrence>& target = *entry.ordered;
       const std::size_t number = taken[i]++;
-      const std::size_t count = std::max<std::size_t>(entry.ordered_count, 1);
+      const std::size_t count = std::max<std::size_t>(entry.values_per_use, 1);
       if (number % count == 0) target.push_back({std::string(flags[i].long_name()), {}});
-      if (entry.ordered_count > 0) target.back().values.push_back(option->results()[number]);
+      if (entry.values_per_use > 0) target.back().values.push_back(option->results()[number]);
     }
   }
 }
@@ -232,15 +248,10 @@ Status Command::State::parse(std::vector<std::string> arguments) {
     argument.pop_back();
     arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::string{});
   }
+  tell_cli11(arguments);
   std::reverse(arguments.begin(), arguments.end());
   try {
     app.parse(arguments);
-  } catch (const CLI::CallForHelp&) {
-    wanted = Wanted::help;
-    return {};
-  } catch (const CLI::CallForVersion&) {
-    wanted = Wanted::version;
-    return {};
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string_view text = error.what();
     const std::string_view option = text.substr(0, text.find_first_of(": "));
@@ -249,10 +260,11 @@ Status Command::State::parse(std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     return usage_error(error.what());
   }
-  if (short_help->count() > 0) {
-    wanted = Wanted::short_help;
-    return {};
-  }
+  wanted = version->count() > 0      ? Wanted::version
+           : long_help->count() > 0  ? Wanted::help
+           : short_help->count() > 0 ? Wanted::short_help
+                                     : Wanted::run;
+  if (wanted != Wanted::run) return {};
   // Apply --errors first, so that it also holds for errors in the other flags.
   const Status collected = collect();
   const auto take = [this](std::size_t i) -> Status {
