@@ -1,10 +1,11 @@
-// Checksums: OpenSSL's SHA-1, SHA-256 and BLAKE2b-512, XXH64 and XXH3-128.
+// Checksums: SHA-1 and SHA-256 of OpenSSL, XXH64 and XXH3-128. BLAKE2b is in verify/manifest/blake2b.h.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/types.h"
 
@@ -21,41 +22,34 @@ std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 /// XXH3-128 of bytes in memory: 16 bytes in canonical (big-endian) order. Equals the digest of Hasher.
 std::string xxh3_digest(Bytes bytes);
 
-/// XXH3-128 of bytes that arrive in pieces.
-class Xxh3Stream {
+/// What a Hasher computes with.
+class HashState {
  public:
-  Xxh3Stream();
-  ~Xxh3Stream();
-  Xxh3Stream(const Xxh3Stream&) = delete;
-  Xxh3Stream& operator=(const Xxh3Stream&) = delete;
-
-  void update(Bytes bytes);
-  std::string digest() const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+  virtual ~HashState() = default;
+  virtual void reset() = 0;
+  virtual void update(Bytes bytes) = 0;
+  virtual std::string digest() = 0;
 };
 
-/// A running hash. Not for concurrent use. reset() starts a new one without looking the algorithm up again.
+/// A running hash. Not for concurrent use.
 class Hasher {
  public:
+  /// Any algorithm but BLAKE2b, for which it throws std::logic_error. For that, call hasher_for() of
+  /// verify/manifest/blake2b.h: few programs need it, and its implementation makes them start slowly.
   explicit Hasher(HashAlgorithm algorithm);
-  ~Hasher();
-  Hasher(Hasher&&) noexcept;
-  Hasher& operator=(Hasher&&) noexcept;
+  explicit Hasher(std::unique_ptr<HashState> state) : state_(std::move(state)) {}
 
-  void reset();
-  void update(Bytes bytes);
+  /// Starts a new run, which costs less than a new hasher.
+  void reset() { state_->reset(); }
+  void update(Bytes bytes) { state_->update(bytes); }
   /// Returns the digest in canonical byte order (big-endian for the XXH family): 32, 16, 20, 8 or 64 bytes. Ends the
   /// run.
-  std::string digest();
+  std::string digest() { return state_->digest(); }
   /// Like digest(), as lower-case hexadecimal digits.
   std::string hex_digest();
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<HashState> state_;
 };
 
 }  // namespace modelutils

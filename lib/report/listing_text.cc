@@ -340,7 +340,7 @@ constexpr std::size_t preview_columns = 60;
 // Returns a checksum over the whole array, of which a line shows only a part.
 Result<std::string> digest_of(const ListedArray& array) {
   constexpr u64 piece = 256 * 1024;
-  Xxh3Stream hash;
+  Hasher hash(HashAlgorithm::xxh3);
   std::vector<std::byte> bytes;
   for (u64 done = 0; done < array.array.bytes; done += bytes.size()) {
     bytes.resize(static_cast<std::size_t>(std::min(piece, array.array.bytes - done)));

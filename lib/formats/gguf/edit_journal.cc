@@ -87,8 +87,8 @@ class HeaderPass {
     return {};
   }
 
-  std::string now() const { return now_.digest(); }
-  std::string undone() const { return undone_.digest(); }
+  std::string now() { return now_.digest(); }
+  std::string undone() { return undone_.digest(); }
   /// True if every byte in each range is the old or the new one.
   bool is_between() const { return is_between_; }
 
@@ -114,8 +114,8 @@ class HeaderPass {
   const EditJournal& journal_;
   std::string chunk_;
   std::size_t next_ = 0;
-  Xxh3Stream now_;
-  Xxh3Stream undone_;
+  Hasher now_{HashAlgorithm::xxh3};
+  Hasher undone_{HashAlgorithm::xxh3};
   bool is_between_ = true;
 };
 

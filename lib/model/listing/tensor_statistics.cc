@@ -117,10 +117,10 @@ class Passing {
   }
 
   u64 dead_rows() const { return dead_rows_; }
-  std::string digest() const { return hash_.digest(); }
+  std::string digest() { return hash_.digest(); }
 
  private:
-  Xxh3Stream hash_;
+  Hasher hash_{HashAlgorithm::xxh3};
   u64 row_;  // row length; 0: the tensor has no rows
   u64 in_row_ = 0, dead_rows_ = 0;
   bool is_dead_ = true;

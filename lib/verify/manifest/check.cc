@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "model/download_record.h"
 #include "rules/formats.h"
+#include "verify/manifest/blake2b.h"
 #include "verify/manifest/entries.h"
 #include "verify/manifest/manifest.h"
 
@@ -41,7 +42,7 @@ struct Worker {
     if (hasher) {
       hasher->reset();
     } else {
-      hasher.emplace(algorithm);
+      hasher = hasher_for(algorithm);
     }
     return *hasher;
   }
