@@ -1,23 +1,24 @@
 # All dependencies are packages of Debian 12 and 13; see scripts/install-dependencies.
 find_package(Threads REQUIRED)
+# Archives if the system has them, because a program starts faster without shared libraries; else shared libraries, as
+# on Fedora, Arch and Nix. -DYAML_LIBRARY=FILE and so on choose otherwise.
+if(MODELUTILS_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
 set(OPENSSL_USE_STATIC_LIBS ON)
-find_package(OpenSSL 3.0 REQUIRED)
+find_package(OpenSSL 3.0 QUIET COMPONENTS Crypto)
+set(OPENSSL_USE_STATIC_LIBS ${OPENSSL_FOUND})
+find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_library(YAML_LIBRARY NAMES libyaml.a yaml REQUIRED)
+find_library(ZLIB_LIBRARY NAMES libz.a z REQUIRED)
+find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a utf8proc REQUIRED)
+if(NOT MODELUTILS_STATIC)
+  find_package(CURL 7.88 REQUIRED)
+endif()
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(YAML_INCLUDE_DIR yaml.h REQUIRED)
 find_path(ZLIB_INCLUDE_DIR zlib.h REQUIRED)
-if(MODELUTILS_STATIC)
-  # Built by packaging/static/libraries, because Debian's archive has no run-time dispatch.
-  find_library(XXHASH_LIBRARY NAMES libxxhash.a PATHS ${MODELUTILS_STATIC_LIBRARIES} NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH REQUIRED)
-  find_library(YAML_LIBRARY NAMES libyaml.a REQUIRED)
-  find_library(ZLIB_LIBRARY NAMES libz.a REQUIRED)
-else()
-  find_package(CURL 7.88 REQUIRED)
-  find_library(XXHASH_LIBRARY NAMES libxxhash.so REQUIRED)  # only the shared library has run-time dispatch
-  find_library(YAML_LIBRARY NAMES libyaml.so REQUIRED)      # Debian's policy prefers shared libraries
-  find_library(ZLIB_LIBRARY NAMES libz.so REQUIRED)
-endif()
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h REQUIRED)
-find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a REQUIRED)
 find_path(RAPIDJSON_INCLUDE_DIR rapidjson/writer.h REQUIRED)
 find_path(EIGEN_INCLUDE_DIR Eigen/Dense PATH_SUFFIXES eigen3 REQUIRED)
 find_path(EXPECTED_INCLUDE_DIR tl/expected.hpp REQUIRED)
@@ -31,6 +32,5 @@ add_library(dependencies INTERFACE)
 target_include_directories(dependencies SYSTEM INTERFACE
   ${XXHASH_INCLUDE_DIR} ${ZLIB_INCLUDE_DIR} ${YAML_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR}
   ${RAPIDJSON_INCLUDE_DIR} ${EXPECTED_INCLUDE_DIR} ${FMT_INCLUDE_DIR})
-target_link_libraries(dependencies INTERFACE OpenSSL::Crypto ${XXHASH_LIBRARY} ${YAML_LIBRARY} ${UTF8PROC_LIBRARY}
-                      ${ZLIB_LIBRARY}
+target_link_libraries(dependencies INTERFACE OpenSSL::Crypto ${YAML_LIBRARY} ${UTF8PROC_LIBRARY} ${ZLIB_LIBRARY}
                       Threads::Threads)

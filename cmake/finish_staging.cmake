@@ -3,6 +3,8 @@
 set(root ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
 set(doc ${root}/usr/share/doc/modelutils)
 file(COPY_FILE ${CPACK_MODELUTILS_SOURCE_DIR}/packaging/changelog ${doc}/changelog)
+file(MAKE_DIRECTORY ${root}/usr/share/lintian/overrides)
+file(COPY_FILE ${CPACK_MODELUTILS_SOURCE_DIR}/packaging/lintian-overrides ${root}/usr/share/lintian/overrides/modelutils)
 file(GLOB_RECURSE pages ${root}/usr/share/man/*.[0-9])
 execute_process(COMMAND gzip -9n ${doc}/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)
 # File modes must not depend on the checkout's umask: not writable by group, executable only if necessary.

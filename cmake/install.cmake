@@ -24,7 +24,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h DESTINATION ${CMAKE_I
 if(MODELUTILS_STATIC)
   set(MODELUTILS_STATIC_LIBS "-lstdc++ -lm")
 else()
-  set(MODELUTILS_STATIC_LIBS "-lxxhash -lyaml -lutf8proc -lcrypto -lz -lstdc++ -lm")
+  set(MODELUTILS_STATIC_LIBS "-lyaml -lutf8proc -lcrypto -lz -lstdc++ -lm")
 endif()
 string(REPLACE " " ";" MODELUTILS_STATIC_LIBS_LIST "${MODELUTILS_STATIC_LIBS}")
 

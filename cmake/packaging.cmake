@@ -25,7 +25,7 @@ file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "bash-completion, libssl-dev, libutf8proc-dev, libxxhash-dev, libyaml-dev, pkg-config, zlib1g-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "bash-completion, libssl-dev, libutf8proc-dev, libyaml-dev, pkg-config, zlib1g-dev")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tools and a C library for the files of language models")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 "Command-line tools for GGUF, safetensors, MLX and BUMPWGT3 files:

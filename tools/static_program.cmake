@@ -10,8 +10,8 @@ set(object ${PROJECT_BINARY_DIR}/static/modelutils-tools.o)
 get_target_property(crypto OpenSSL::Crypto IMPORTED_LOCATION)
 add_custom_command(OUTPUT ${object} VERBATIM COMMAND_EXPAND_LISTS
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation --gc-sections -u main -o ${object} $<TARGET_OBJECTS:tool_objects>
-          --start-group $<TARGET_FILE:tool_cli> $<TARGET_FILE:fetch_rules> $<TARGET_FILE:modelutils> ${XXHASH_LIBRARY} ${YAML_LIBRARY}
-          ${UTF8PROC_LIBRARY} ${ZLIB_LIBRARY} ${crypto} --end-group
+          --start-group $<TARGET_FILE:tool_cli> $<TARGET_FILE:fetch_rules> $<TARGET_FILE:modelutils> ${YAML_LIBRARY} ${UTF8PROC_LIBRARY}
+          ${ZLIB_LIBRARY} ${crypto} --end-group
   COMMAND ${CMAKE_OBJCOPY} --keep-global-symbol=main --strip-unneeded ${object}
   DEPENDS tool_objects $<TARGET_OBJECTS:tool_objects> tool_cli fetch_rules modelutils
   COMMENT "Linking all tools into one object")

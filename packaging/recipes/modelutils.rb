@@ -14,12 +14,12 @@ class Modelutils < Formula
   depends_on "rapidjson" => :build
   depends_on "spdlog" => :build
   depends_on "tl-expected" => :build
-  depends_on "utf8proc" => :build
+  depends_on "xxhash" => :build
   depends_on "curl"
   depends_on "libyaml"
   depends_on :linux
   depends_on "openssl@3"
-  depends_on "xxhash"
+  depends_on "utf8proc"
   depends_on "zlib"
 
   def install
