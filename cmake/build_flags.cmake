@@ -35,15 +35,6 @@ else()
 endif()
 target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 
-# Programs use packed relocations if the linker and the C library support them, which makes them load a tenth faster.
-# The shared library does not, so that older C libraries can load it.
-include(CheckLinkerFlag)
-check_linker_flag(CXX -Wl,-z,pack-relative-relocs MODELUTILS_PACKED_RELOCATIONS)
-set(executable $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
-if(MODELUTILS_PACKED_RELOCATIONS)
-  target_link_options(build_flags INTERFACE $<${executable}:-Wl,-z,pack-relative-relocs>)
-endif()
-
 if(MODELUTILS_COVERAGE)
   target_compile_options(build_flags INTERFACE --coverage -fprofile-update=atomic)
   target_link_options(build_flags INTERFACE --coverage)
