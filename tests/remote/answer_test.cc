@@ -54,6 +54,19 @@ TEST(Headers, NamesAreOfEitherCaseAndTheLastCounts) {
   EXPECT_EQ(answer.header("empty"), "");
 }
 
+TEST(Headers, TheLastStatusLineCounts) {
+  Answer answer;
+  EXPECT_EQ(answer.status, 0);
+  for (const auto& [line, status] : {std::pair("HTTP/1.1 100 Continue\r\n", 100),
+                                     {"Date: HTTP/1.1 500\r\n", 100},
+                                     {"HTTP/2 206 \r\n", 206},
+                                     {"HTTP/1.1 2x0 OK\r\n", 0},
+                                     {"HTTP/1.1", 0}}) {
+    EXPECT_TRUE(answer.add_line(line));
+    EXPECT_EQ(answer.status, status) << line;
+  }
+}
+
 TEST(Headers, MoreThan256KiBAreRefused) {
   Answer answer;
   const std::string line = "A: " + std::string(65533, 'x');  // 64 KiB

@@ -56,5 +56,20 @@ TEST(PrivateAddresses, OthersAreNot) {
   }
 }
 
+TEST(Addresses, OfThisMachine) {
+  for (const char* address : {"127.0.0.1", "127.255.0.9", "::1"}) EXPECT_TRUE(is_loopback(address)) << address;
+  for (const char* address : {"", "126.0.0.1", "10.0.0.1", "127.1", "127.0.0.1.example", "localhost",
+                              "::", "2001:db8::1", "2002:808:808::7f00:1", "64:ff9b::127.0.0.1"}) {
+    EXPECT_FALSE(is_loopback(address)) << address;
+  }
+}
+
+TEST(Addresses, AreInTheUsualForm) {
+  for (const char* text : {"192.0.2.1", "2001:db8::1", "::ffff:192.0.2.1"}) EXPECT_TRUE(is_address(text)) << text;
+  for (const char* text : {"", "1.2.3", "0x7f000001", "2130706433", "[::1]", "fe80::1%eth0", "1.2.3.4:80", "host"}) {
+    EXPECT_FALSE(is_address(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace fetch

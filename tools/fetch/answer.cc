@@ -61,7 +61,10 @@ std::optional<ContentRange> content_range(std::string_view text) {
 bool Answer::add_line(std::string_view line) {
   bytes_ += line.size();
   if (bytes_ > max_headers) return false;
-  if (line.substr(0, 5) == "HTTP/") headers_.clear();  // the real answer after "100 Continue"
+  if (line.substr(0, 5) == "HTTP/") {
+    headers_.clear();  // the real answer after "100 Continue"
+    status = static_cast<long>(number(line.substr(std::min(line.find(' '), line.size() - 1) + 1, 3)).value_or(0));
+  }
   const auto colon = line.find(':');
   if (colon == std::string_view::npos) return true;
   std::string name(line.substr(0, colon));

@@ -36,12 +36,12 @@ std::optional<ContentRange> content_range(std::string_view text);
 /// The status and headers of an answer.
 class Answer {
  public:
-  /// Adds a header line as received. Returns false if the headers exceed 256 KiB.
+  /// Adds a status line, which begins an answer, or a header line as received. Returns false if they exceed 256 KiB.
   bool add_line(std::string_view line);
   /// Returns the value of the header `name` (lower case) without surrounding spaces, or empty. The last one wins.
   std::string header(const char* name) const;
 
-  long status = 0;
+  long status = 0;  ///< 0 before the status line
 
  private:
   std::map<std::string, std::string, std::less<>> headers_;

@@ -2,8 +2,6 @@
 // retries, and checks of the answer.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,7 +23,7 @@ struct Request {
 /// The receiver's reply to a piece of the body.
 enum class Taken {
   all,
-  later,   ///< not accepted: deliver it again after resume()
+  later,   ///< not accepted: the next work() delivers it again
   enough,  ///< no more is wanted: end the exchange
 };
 
@@ -33,42 +31,42 @@ enum class Taken {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  /// Called before connecting, for each address that may be used; no other address is used. With a proxy, it is the
-  /// proxy's address. Returning false ends the exchange.
-  virtual bool may_connect(const sockaddr* address) = 0;
+  /// Called for every address that may be used, before connecting to it or reusing a connection to it. It is an IPv4 or
+  /// IPv6 address without a port: the proxy's if the transport knows that one is used. Returning false ends the
+  /// exchange.
+  virtual bool may_connect(const std::string& address) = 0;
   /// Called for each header line, including its line end, before the body. Returning false ends the exchange.
   virtual bool take_header(std::string_view line) = 0;
-  virtual Taken take_body(std::string_view bytes, long status) = 0;
+  virtual Taken take_body(std::string_view bytes) = 0;
 };
 
+/// A request under way. Its destruction ends it.
 class Exchange {
  public:
-  /// Creates an exchange of the kind that this program was built with.
-  static std::unique_ptr<Exchange> make();
+  /// Sends a request with the transport that this program was built with.
+  static std::unique_ptr<Exchange> begin(const Request& request, Receiver& receiver);
   virtual ~Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
 
-  /// Sends a request, after ending one in progress.
-  virtual std::optional<Failure> begin(const Request& request, Receiver& receiver) = 0;
-  /// Passes on all data received so far, without blocking.
-  virtual void work() = 0;
-  /// Waits for data, at most this long.
-  virtual void wait(int milliseconds) = 0;
-  /// Continues after Taken::later.
-  virtual void resume() = 0;
-  virtual void end() = 0;
-
+  /// Waits for data, at most this long, and passes on what there is.
+  virtual void work(int milliseconds) = 0;
   /// True if the answer has ended, successfully or not, or the receiver wants no more.
-  virtual bool is_done() const = 0;
-  /// Status of the answer so far; 0 if there is none.
-  virtual long status() const = 0;
-  /// Returns why the answer is incomplete, or nullopt. Call it only if is_done().
-  virtual std::optional<Failure> failure() const = 0;
-  /// Returns the connected address if may_connect() may not have checked it; else empty.
-  virtual std::string peer() const = 0;
-};
+  bool is_done() const { return is_done_; }
+  /// The reason why an answer that has ended is incomplete.
+  const std::optional<Failure>& failure() const { return failure_; }
 
-/// Ends the process and the programs that it started, at once.
-[[noreturn]] void leave();
+ protected:
+  Exchange() = default;
+  void finish(std::optional<Failure> failure) {
+    is_done_ = true;
+    failure_ = std::move(failure);
+  }
+
+ private:
+  bool is_done_ = false;
+  std::optional<Failure> failure_;
+};
 
 /// Converts an error number of libcurl, or an exit status of the program curl, to a failure. `otherwise` is the message
 /// for a number that has none in network_failure.cc.

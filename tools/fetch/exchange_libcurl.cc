@@ -1,6 +1,6 @@
 // Sends requests with libcurl. All exchanges share their connections.
 #include <curl/curl.h>
-#include <unistd.h>
+#include <netdb.h>
 
 #include <cstdlib>
 
@@ -20,91 +20,64 @@ CURLM* connections() {
 
 class LibcurlExchange : public Exchange {
  public:
-  LibcurlExchange() : curl_((connections(), curl_easy_init())) {}
-  ~LibcurlExchange() override {
-    end();
-    curl_easy_cleanup(curl_);
-  }
-  LibcurlExchange(const LibcurlExchange&) = delete;
-  LibcurlExchange& operator=(const LibcurlExchange&) = delete;
-
-  std::optional<Failure> begin(const Request& request, Receiver& receiver) override {
-    end();
-    receiver_ = &receiver;
-    is_done_ = has_enough_ = false;
-    status_ = 0;
+  LibcurlExchange(const Request& request, Receiver& receiver) : receiver_(receiver) {
+    for (const std::string& header : request.headers) headers_ = curl_slist_append(headers_, header.c_str());
     set_options(request);
-    is_running_ = curl_multi_add_handle(connections(), curl_) == CURLM_OK;
-    if (!is_running_) return network_failure(CURLE_COULDNT_CONNECT, {});
-    return {};
+    if (curl_multi_add_handle(connections(), curl_) != CURLM_OK) finish(network_failure(CURLE_COULDNT_CONNECT, {}));
   }
-
-  void work() override {
-    int running = 0;
-    curl_multi_perform(connections(), &running);
-    int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(connections(), &left)) {
-      if (message->msg != CURLMSG_DONE || message->easy_handle != curl_) continue;
-      is_done_ = true;
-      result_ = message->data.result;
-      curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &status_);
-    }
-  }
-
-  void wait(int milliseconds) override { curl_multi_poll(connections(), nullptr, 0, milliseconds, nullptr); }
-  void resume() override { curl_easy_pause(curl_, CURLPAUSE_CONT); }
-
-  void end() override {
-    if (is_running_) curl_multi_remove_handle(connections(), curl_);
-    is_running_ = false;
+  ~LibcurlExchange() override {
+    curl_multi_remove_handle(connections(), curl_);
+    curl_easy_cleanup(curl_);
     curl_slist_free_all(headers_);
-    headers_ = nullptr;
   }
 
-  bool is_done() const override { return is_done_; }
-  long status() const override { return status_; }
-
-  std::optional<Failure> failure() const override {
-    if (!is_done_ || result_ == CURLE_OK || has_enough_) return {};
-    return network_failure(result_, curl_easy_strerror(result_));
-  }
-
-  // may_connect() has not checked a reused connection.
-  std::string peer() const override {
-    const char* address = nullptr;
-    curl_easy_getinfo(curl_, CURLINFO_PRIMARY_IP, &address);
-    return address == nullptr ? std::string() : std::string(address);
+  void work(int milliseconds) override {
+    if (is_paused_) curl_easy_pause(curl_, CURLPAUSE_CONT);
+    is_paused_ = false;
+    curl_multi_poll(connections(), nullptr, 0, milliseconds, nullptr);
+    int number = 0;
+    curl_multi_perform(connections(), &number);
+    while (const CURLMsg* message = curl_multi_info_read(connections(), &number)) {
+      void* ended = nullptr;
+      curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &ended);
+      of(ended).end(message->data.result);
+    }
   }
 
  private:
   static LibcurlExchange& of(void* self) { return *static_cast<LibcurlExchange*>(self); }
 
+  void end(CURLcode result) {
+    const bool is_complete = result == CURLE_OK || has_enough_;
+    finish(is_complete ? std::nullopt : std::optional(network_failure(result, curl_easy_strerror(result))));
+  }
+
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) {
-    const std::size_t bytes = size * count;
-    return of(self).receiver_->take_header(std::string_view(data, bytes)) ? bytes : 0;
+    return of(self).receiver_.take_header({data, size * count}) ? size * count : 0;
   }
 
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) {
-    LibcurlExchange& exchange = of(self);
-    const std::size_t bytes = size * count;
-    curl_easy_getinfo(exchange.curl_, CURLINFO_RESPONSE_CODE, &exchange.status_);
-    switch (exchange.receiver_->take_body(std::string_view(data, bytes), exchange.status_)) {
-      case Taken::all: return bytes;
-      case Taken::later: return CURL_WRITEFUNC_PAUSE;  // the server waits until we resume
-      case Taken::enough: break;
-    }
-    exchange.has_enough_ = true;
-    return 0;
+    const Taken taken = of(self).receiver_.take_body({data, size * count});
+    of(self).has_enough_ = taken == Taken::enough;
+    of(self).is_paused_ = taken == Taken::later;
+    if (taken == Taken::later) return CURL_WRITEFUNC_PAUSE;  // the server waits until we continue
+    return taken == Taken::all ? size * count : 0;
   }
 
-  static curl_socket_t on_socket(void* self, curlsocktype, curl_sockaddr* address) {
-    if (!of(self).receiver_->may_connect(&address->addr)) return CURL_SOCKET_BAD;
-    return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  static curl_socket_t on_socket(void* self, curlsocktype, curl_sockaddr* to) {
+    char address[NI_MAXHOST];
+    const bool is_known = getnameinfo(&to->addr, to->addrlen, address, sizeof address, nullptr, 0, NI_NUMERICHOST) == 0;
+    if (!is_known || !of(self).receiver_.may_connect(address)) return CURL_SOCKET_BAD;
+    return ::socket(to->family, to->socktype, to->protocol);
+  }
+
+  // The connection may be a reused one, which on_socket() has not seen for this request.
+  static int on_request(void* self, char* address, char*, int, int) {
+    return of(self).receiver_.may_connect(address) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
   }
 
   void set_options(const Request& request) {
-    for (const std::string& header : request.headers) headers_ = curl_slist_append(headers_, header.c_str());
-    curl_easy_reset(curl_);
+    curl_easy_setopt(curl_, CURLOPT_PRIVATE, this);
     curl_easy_setopt(curl_, CURLOPT_URL, request.url.c_str());
     if (!request.range.empty()) curl_easy_setopt(curl_, CURLOPT_RANGE, request.range.c_str());
     if (request.without_proxy) curl_easy_setopt(curl_, CURLOPT_PROXY, "");
@@ -120,27 +93,21 @@ class LibcurlExchange : public Exchange {
     curl_easy_setopt(curl_, CURLOPT_WRITEDATA, this);
     curl_easy_setopt(curl_, CURLOPT_OPENSOCKETFUNCTION, &LibcurlExchange::on_socket);
     curl_easy_setopt(curl_, CURLOPT_OPENSOCKETDATA, this);
+    curl_easy_setopt(curl_, CURLOPT_PREREQFUNCTION, &LibcurlExchange::on_request);
+    curl_easy_setopt(curl_, CURLOPT_PREREQDATA, this);
   }
 
-  CURL* curl_;
+  CURL* const curl_ = (connections(), curl_easy_init());
   curl_slist* headers_ = nullptr;
-  Receiver* receiver_ = nullptr;
-  bool is_running_ = false;
-  bool is_done_ = false;
+  Receiver& receiver_;
+  bool is_paused_ = false;
   bool has_enough_ = false;
-  long status_ = 0;
-  CURLcode result_ = CURLE_OK;
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> Exchange::make() {
-  return std::make_unique<LibcurlExchange>();
-}
-
-// Skips libcurl's cleanup: the system does it faster, and another process may be waiting for us to end.
-void leave() {
-  ::_exit(0);
+std::unique_ptr<Exchange> Exchange::begin(const Request& request, Receiver& receiver) {
+  return std::make_unique<LibcurlExchange>(request, receiver);
 }
 
 }  // namespace fetch

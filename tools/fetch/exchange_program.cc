@@ -1,31 +1,38 @@
 // Sends requests with the program curl, for statically linked builds, which cannot resolve names. Each request is one
-// run of curl. It gets its settings on standard input, so that the token does not appear in process lists. curl may
-// connect only to addresses that were resolved and checked before, and does not follow redirects.
-#include <arpa/inet.h>
-#include <netinet/in.h>
+// run of curl. It gets its settings on standard input, so that the token does not appear in process lists, and does not
+// follow redirects. It may connect only to addresses that getent resolved and the receiver accepted, or to a proxy that
+// the environment names.
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
+#include <map>
+#include <sstream>
 
 #include "fetch/exchange.h"
-#include "fetch/host_addresses.h"
-#include "fetch/program.h"
-#include "fetch/proxy.h"
+#include "fetch/place.h"
 #include "fetch/url.h"
+
+extern char** environ;
 
 namespace fetch {
 
 namespace {
 
-constexpr std::size_t bytes_read = 64 << 10;
+constexpr std::size_t most_read = 64 << 10;
 constexpr std::size_t max_line = 64 << 10;
-constexpr int pieces_at_once = 16;
 // Exit statuses of curl: curl(1), "EXIT CODES".
 constexpr int malformed = 3;
-constexpr int no_proxy_host = 5;
+constexpr int name_is_unknown = 6;
+constexpr int not_connected = 7;
 constexpr int nothing_came = 52;
 
 // Formats a line of curl's settings: curl(1), "--config". Drops control characters.
@@ -38,213 +45,219 @@ std::string setting(const char* name, const std::string& value) {
   return line + "\"\n";
 }
 
-bool may_connect(Receiver& receiver, const std::string& address) {
-  sockaddr_in four{};
-  four.sin_family = AF_INET;
-  if (inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
-    return receiver.may_connect(reinterpret_cast<const sockaddr*>(&four));
+// Returns the addresses in the output of `getent ahosts`, which repeats each for several kinds of sockets.
+std::vector<std::string> addresses_in(const std::string& said) {
+  std::vector<std::string> all;
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string address = line.substr(0, line.find_first_of(" \t"));
+    if (is_address(address) && std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
   }
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  return inet_pton(AF_INET6, address.c_str(), &six.sin6_addr) == 1 &&
-         receiver.may_connect(reinterpret_cast<const sockaddr*>(&six));
+  return all;
 }
 
-// "example.org:443:192.0.2.1,[2001:db8::1]": makes curl use these addresses for the host.
-std::string pinned(const Url& url, const std::vector<std::string>& addresses) {
-  std::string text = url.host + ":" + url.port + ":";
-  for (const std::string& address : addresses) {
-    if (&address != &addresses.front()) text += ",";
-    text += address.find(':') == std::string::npos ? address : "[" + address + "]";
+// A program from PATH whose standard input and output are one socket. Its standard error is discarded.
+class Program {
+ public:
+  Program() = default;
+  ~Program() { end(); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Starts the program, after ending one that still runs, with `input` as its standard input. Returns 0 or the errno
+  // value (ENOENT: not in PATH).
+  int start(std::vector<std::string> arguments, const std::string& input) {
+    end();
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
+    socket_ = ends[0];
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
+    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const int error = ::posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    if (error != 0) process_ = 0;
+    // If the program has ended meanwhile, its status tells why.
+    for (std::size_t at = 0; error == 0 && at < input.size();) {
+      const ssize_t sent = ::send(socket_, input.data() + at, input.size() - at, MSG_NOSIGNAL);
+      if (sent <= 0) break;
+      at += static_cast<std::size_t>(sent);
+    }
+    ::shutdown(socket_, SHUT_WR);
+    return error;
   }
-  return text;
+
+  // Waits for output, at most this long, and appends what there is to `out`. Returns false at the end of the output.
+  bool read(std::string& out, int milliseconds) {
+    pollfd output{socket_, POLLIN, 0};
+    if (::poll(&output, 1, milliseconds) <= 0) return true;
+    const std::size_t before = out.size();
+    out.resize(before + most_read);
+    const ssize_t got = ::recv(socket_, out.data() + before, most_read, 0);
+    out.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return got > 0;
+  }
+
+  // Waits for the program's end. Returns its exit status, or nullopt if a signal ended it.
+  std::optional<int> status() {
+    int status = 0;
+    if (process_ == 0) return {};
+    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+    }
+    process_ = 0;
+    if (!WIFEXITED(status)) return {};
+    return WEXITSTATUS(status);
+  }
+
+  void end() {
+    if (process_ != 0) ::kill(process_, SIGKILL);
+    (void)status();
+    if (socket_ >= 0) ::close(socket_);
+    socket_ = -1;
+  }
+
+ private:
+  pid_t process_ = 0;
+  int socket_ = -1;
+};
+
+// The addresses of the hosts that were resolved; none for an unknown name. A failed request removes its host.
+std::map<std::string, std::vector<std::string>>& known() {
+  static std::map<std::string, std::vector<std::string>> addresses;
+  return addresses;
 }
 
-bool is_ascii(const std::string& text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
-}
-
-// True for numbers that curl would read as an IPv4 address although they are not in the usual notation: 2130706433,
-// 127.1, 0x7f000001.
-bool is_odd_number(const std::string& host) {
-  const std::string last = host.substr(host.rfind('.') + 1);
-  in_addr address;
-  const bool is_number = !last.empty() && last.find_first_not_of("0123456789abcdefx") == std::string::npos &&
-                         last[0] >= '0' && last[0] <= '9';
-  return is_number && inet_pton(AF_INET, host.c_str(), &address) != 1;
+// True for texts that curl might read as another host than getent does: numbers that are not in an address's usual form
+// (2130706433, 127.1, 0x7f.1) and names that end in a dot.
+bool is_ambiguous(const Url& url) {
+  const std::string last = url.host.substr(url.host.rfind('.') + 1);
+  const bool is_number = last.find_first_not_of("0123456789abcdefx") == std::string::npos && last[0] <= '9';
+  return last.empty() || url.host[0] == '-' || (is_number && !is_address(url.host));
 }
 
 class ProgramExchange : public Exchange {
  public:
-  std::optional<Failure> begin(const Request& request, Receiver& receiver) override {
-    end();
-    receiver_ = &receiver;
-    is_done_ = is_paused_ = has_headers_ = false;
-    status_ = 0;
-    line_.clear();
-    failure_.reset();
-    const auto url = parse_url(request.url);
-    if (!url || url->host.front() == '-' || url->host.back() == '.' || (!url->is_ipv6 && is_odd_number(url->host)))
-      return network_failure(malformed, {});
-    if (!is_ascii(url->host)) {
-      return Failure{"remote-network", "the name of the host is not ASCII: write it as xn--…"};
+  ProgramExchange(const Request& request, Receiver& receiver) : request_(request), receiver_(receiver) { begin(); }
+
+  void work(int milliseconds) override {
+    // What is left of a body was not accepted, and is offered again before more is read.
+    const bool is_end = (buffer_.empty() || !has_headers_) && !program_.read(buffer_, milliseconds);
+    if (!is_sent_) {
+      const auto patience = std::chrono::milliseconds(750) * request_.silence;
+      if (is_end || Clock::now() - begun_ > patience) resolve();
+      return;
     }
-    const std::string proxy = request.without_proxy ? std::string() : proxy_for(*url);
-    const std::string host = proxy.empty() ? url->host : proxy_host(proxy);
-    if (host.empty()) return network_failure(no_proxy_host, {});
-    const HostAddresses& addresses = addresses_of(host, static_cast<unsigned>(request.silence));
-    if (addresses.failure) return addresses.failure;
-    for (const std::string& address : addresses.all) {
-      if (!may_connect(receiver, address)) return {};
+    while (!has_headers_) {
+      const std::size_t end = buffer_.find('\n');
+      if (end == std::string::npos && buffer_.size() < max_line) break;
+      if (!take_line(buffer_.substr(0, end == std::string::npos ? end : end + 1))) return finish({});
     }
-    std::string settings = settings_of(request);
-    settings += proxy.empty() ? setting("noproxy", "*") : setting("proxy", proxy);
-    if (proxy.empty() && !url->is_ipv6 && addresses.all.front() != url->host) {
-      settings += setting("resolve", pinned(*url, addresses.all));
+    if (has_headers_ && !buffer_.empty()) {
+      const Taken taken = receiver_.take_body(buffer_);
+      if (taken == Taken::all) buffer_.clear();
+      if (taken == Taken::enough) return finish({});
     }
-    const int error = curl_.start({"curl", "-q", "--config", "-"}, settings);
-    if (error == 0) return {};
-    return Failure{"remote-helper",
-                   error == ENOENT
-                       ? "the program that reads addresses needs curl, which is not in the PATH: install curl"
-                       : "the program that reads addresses cannot start curl"};
+    if (is_end) end();
   }
-
-  void work() override {
-    if (is_done_ || curl_.output() < 0) return;
-    take_notes();
-    for (int piece = 0; piece < pieces_at_once && has_headers_ && !is_paused_ && !is_done_; ++piece) {
-      if (!take_output()) break;
-    }
-  }
-
-  void wait(int milliseconds) override {
-    pollfd waited[2];
-    nfds_t count = 0;
-    if (curl_.notes() >= 0) waited[count++] = {curl_.notes(), POLLIN, 0};
-    if (curl_.output() >= 0 && has_headers_ && !is_paused_) waited[count++] = {curl_.output(), POLLIN, 0};
-    ::poll(waited, count, milliseconds);
-  }
-
-  void resume() override {
-    is_paused_ = false;
-    const std::string kept = std::move(kept_);
-    kept_.clear();
-    if (!kept.empty()) hand_on(kept);
-  }
-
-  void end() override {
-    curl_.end();
-    kept_.clear();
-  }
-
-  bool is_done() const override { return is_done_; }
-  long status() const override { return status_; }
-  std::optional<Failure> failure() const override { return failure_; }
-  std::string peer() const override { return {}; }
 
  private:
-  std::string settings_of(const Request& request) const {
-    std::string settings = "silent\ngloboff\nno-buffer\nsuppress-connect-headers\n";
+  using Clock = std::chrono::steady_clock;
+
+  void begin() {
+    const auto url = parse_url(request_.url);
+    if (!url || is_ambiguous(*url)) return finish(network_failure(malformed, {}));
+    if (std::any_of(url->host.begin(), url->host.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+      return finish(Failure{"remote-network", "the name of the host is not ASCII: write it as xn--…"});
+    }
+    url_ = *url;
+    if (is_address(url_.host)) known()[url_.host] = {url_.host};
+    if (known().count(url_.host) != 0) return send();
+    start({"getent", "ahosts", url_.host}, {});
+  }
+
+  // A name may be unknown here and known to a proxy.
+  void resolve() {
+    known()[url_.host] = addresses_in(buffer_);
+    buffer_.clear();
+    send();
+  }
+
+  void send() {
+    addresses_ = known()[url_.host];
+    is_sent_ = true;
+    for (const std::string& address : addresses_) {
+      if (!receiver_.may_connect(address)) return finish({});
+    }
+    std::string settings = "silent\ninclude\ngloboff\nno-buffer\nsuppress-connect-headers\n";
     settings += setting("proto", "=http,https");
     settings += setting("user-agent", "modelutils");
-    settings += setting("connect-timeout", std::to_string(request.silence));
-    settings += setting("dump-header", "/dev/fd/3");
-    settings += setting("output", "-");
-    settings += setting("url", request.url);
-    if (!request.range.empty()) settings += setting("range", request.range);
-    for (const std::string& header : request.headers) settings += setting("header", header);
+    settings += setting("connect-timeout", std::to_string(request_.silence));
+    settings += setting("url", request_.url);
+    if (!is_address(url_.host)) settings += setting("resolve", pinned());
+    if (request_.without_proxy) settings += setting("noproxy", "*");
+    if (!request_.range.empty()) settings += setting("range", request_.range);
+    for (const std::string& header : request_.headers) settings += setting("header", header);
     if (const char* trusted = std::getenv("SSL_CERT_FILE")) settings += setting("cacert", trusted);
-    return settings;
+    start({"curl", "-q", "--config", "-"}, settings);
   }
 
-  // Reads the headers from a separate pipe, so that they are complete before the first byte of the body.
-  void take_notes() {
-    while (curl_.notes() >= 0) {
-      char piece[4096];
-      const ssize_t got = ::read(curl_.notes(), piece, sizeof piece);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return;
-      if (got == 0) {
-        curl_.close_notes();
-        has_headers_ = true;  // no more will come
-        return;
-      }
-      for (ssize_t i = 0; i < got; ++i) {
-        line_ += piece[i];
-        if (piece[i] != '\n' && line_.size() < max_line) continue;
-        const std::string line = std::move(line_);
-        line_.clear();
-        if (!take_line(line)) return finish();
-      }
+  // "example.org:443:192.0.2.1,[2001:db8::1]": makes curl use these addresses for the host, or for an unknown name one
+  // to which there are no connections.
+  std::string pinned() const {
+    std::string text;
+    for (const std::string& address : addresses_) {
+      text += address.find(':') == std::string::npos ? "," + address : ",[" + address + "]";
     }
+    return url_.host + ":" + url_.port + ":" + (text.empty() ? "255.255.255.255" : text.substr(1));
   }
 
+  void start(const std::vector<std::string>& command, const std::string& input) {
+    const int error = program_.start(command, input);
+    if (error == 0) return;
+    finish(Failure{"remote-helper", error == ENOENT ? "the program that reads addresses needs curl and getent, but " +
+                                                          command[0] + " is not in the PATH: install " + command[0]
+                                                    : "the program that reads addresses cannot start " + command[0]});
+  }
+
+  // The headers precede the body on curl's output. Trailers would follow it, but we do not ask servers for any (TE).
   bool take_line(const std::string& line) {
-    const std::size_t space = line.find(' ');
-    if (line.substr(0, 5) == "HTTP/" && space != std::string::npos) {
-      status_ = static_cast<long>(number(line.substr(space + 1, 3)).value_or(0));
-    }
-    if (line == "\r\n" || line == "\n") has_headers_ = status_ >= 200;  // false for "100 Continue": more follow
-    return receiver_->take_header(line);
+    buffer_.erase(0, line.size());
+    if (line.substr(0, 5) == "HTTP/") is_interim_ = line.find(" 1") == line.find(' ');
+    has_headers_ = (line == "\r\n" || line == "\n") && !is_interim_;  // after "100 Continue", more follow
+    return receiver_.take_header(line);
   }
 
-  // Returns false if no data is available now.
-  bool take_output() {
-    std::string piece(bytes_read, '\0');
-    const ssize_t got = ::read(curl_.output(), piece.data(), piece.size());
-    if (got < 0) return errno == EINTR;
-    if (got == 0) {
-      take_notes();
-      const auto status = curl_.status();
-      if (status == 0 && status_ == 0) failure_ = network_failure(nothing_came, {});
-      if (status != 0)
-        failure_ = network_failure(status.value_or(nothing_came),
-                                   "curl ended with status " + std::to_string(status.value_or(0)));
-      is_done_ = true;
-      return false;
-    }
-    piece.resize(static_cast<std::size_t>(got));
-    hand_on(piece);
-    return true;
+  void end() {
+    int status = program_.status().value_or(nothing_came);
+    if (status == 0 && has_headers_) return finish({});
+    if (status == 0) status = nothing_came;
+    if (status == not_connected && addresses_.empty()) status = name_is_unknown;
+    known().erase(url_.host);
+    finish(network_failure(status, "curl ended with status " + std::to_string(status)));
   }
 
-  void hand_on(const std::string& piece) {
-    switch (receiver_->take_body(piece, status_)) {
-      case Taken::all: return;
-      case Taken::later:
-        is_paused_ = true;
-        kept_ = piece;
-        return;
-      case Taken::enough: finish();
-    }
-  }
-
-  void finish() {
-    end();
-    is_done_ = true;
-  }
-
-  Program curl_;
-  Receiver* receiver_ = nullptr;
-  std::string line_;
-  std::string kept_;
+  const Request request_;
+  Receiver& receiver_;
+  const Clock::time_point begun_ = Clock::now();
+  Url url_;
+  std::vector<std::string> addresses_;
+  Program program_;
+  std::string buffer_;  // output that was not passed on
+  bool is_sent_ = false;
+  bool is_interim_ = false;
   bool has_headers_ = false;
-  bool is_paused_ = false;
-  bool is_done_ = false;
-  long status_ = 0;
-  std::optional<Failure> failure_;
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> Exchange::make() {
-  return std::make_unique<ProgramExchange>();
-}
-
-void leave() {
-  end_programs();
-  ::_exit(0);
+std::unique_ptr<Exchange> Exchange::begin(const Request& request, Receiver& receiver) {
+  return std::make_unique<ProgramExchange>(request, receiver);
 }
 
 }  // namespace fetch

@@ -1,9 +1,9 @@
 #include "fetch/place.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -27,6 +27,15 @@ std::uint32_t four_bytes(const unsigned char* bytes) {
          std::uint32_t{bytes[3]};
 }
 
+// Returns the bytes of an address, of an IPv4 one as ::ffff:a.b.c.d.
+std::optional<std::array<unsigned char, 16>> bytes_of(const std::string& address) {
+  std::array<unsigned char, 16> bytes{};
+  if (inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1) return bytes;
+  bytes[10] = bytes[11] = 0xFF;
+  if (inet_pton(AF_INET, address.c_str(), &bytes[12]) == 1) return bytes;
+  return {};
+}
+
 // Returns the IPv4 address embedded in an IPv6 one: ::a.b.c.d, ::ffff:a.b.c.d, 64:ff9b::a.b.c.d, 2002:aabb:ccdd::.
 std::optional<std::uint32_t> inner_ipv4(const unsigned char* bytes) {
   constexpr unsigned char translated[12] = {0, 0x64, 0xFF, 0x9B};
@@ -39,36 +48,20 @@ std::optional<std::uint32_t> inner_ipv4(const unsigned char* bytes) {
 
 }  // namespace
 
-bool is_loopback(const sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    return is_in(ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr), 0x7F000000, 8);
-  }
-  return address->sa_family == AF_INET6 &&
-         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr);
+bool is_address(const std::string& text) {
+  return bytes_of(text).has_value();
 }
 
-bool is_private(const sockaddr* address) {
-  if (address->sa_family == AF_INET) {
-    return is_private_ipv4(ntohl(reinterpret_cast<const sockaddr_in*>(address)->sin_addr.s_addr));
-  }
-  if (address->sa_family != AF_INET6) return true;
-  const unsigned char* bytes = reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr.s6_addr;
-  if (const auto inner = inner_ipv4(bytes)) return is_private_ipv4(*inner);
-  // Unique local; link-local and site-local; multicast.
-  return (bytes[0] & 0xFE) == 0xFC || (bytes[0] == 0xFE && (bytes[1] & 0x80) != 0) || bytes[0] == 0xFF;
+bool is_loopback(const std::string& address) {
+  return address == "::1" || (is_address(address) && address.substr(0, 4) == "127.");
 }
 
 bool is_private(const std::string& address) {
-  sockaddr_in four{};
-  four.sin_family = AF_INET;
-  if (inet_pton(AF_INET, address.c_str(), &four.sin_addr) == 1) {
-    return is_private(reinterpret_cast<const sockaddr*>(&four));
-  }
-  sockaddr_in6 six{};
-  six.sin6_family = AF_INET6;
-  const std::string bare = address.substr(0, address.find('%'));
-  if (inet_pton(AF_INET6, bare.c_str(), &six.sin6_addr) != 1) return true;
-  return is_private(reinterpret_cast<const sockaddr*>(&six));
+  const auto bytes = bytes_of(address.substr(0, address.find('%')));
+  if (!bytes) return true;
+  if (const auto inner = inner_ipv4(bytes->data())) return is_private_ipv4(*inner);
+  // Unique local; link-local and site-local; multicast.
+  return (bytes->at(0) & 0xFE) == 0xFC || (bytes->at(0) == 0xFE && (bytes->at(1) & 0x80) != 0) || bytes->at(0) == 0xFF;
 }
 
 }  // namespace fetch

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <thread>
 
 #include "fetch/place.h"
 #include "fetch/url.h"
@@ -25,14 +24,11 @@ constexpr std::size_t bytes_of_part = 128 << 10;
 constexpr int poll_milliseconds = 200;
 constexpr std::size_t max_error_body = 4 << 10;
 
-// True if the parent process has ended or has closed our standard input, so that the answer is no longer wanted.
-bool is_abandoned() {
+// Waits until the parent process has ended or has closed our standard input, so that the answer is no longer wanted.
+// Returns false if neither happens within this time.
+bool is_abandoned(u64 seconds) {
   pollfd input{STDIN_FILENO, POLLRDHUP, 0};
-  return ::poll(&input, 1, 0) > 0 && (input.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
-}
-
-Failure private_redirect() {
-  return {"remote-redirect", "a redirect leads to a private or loopback address; --allow-private-redirect follows it"};
+  return ::poll(&input, 1, static_cast<int>(seconds * 1000)) > 0;
 }
 
 std::string seconds_text(u64 seconds) {
@@ -42,20 +38,7 @@ std::string seconds_text(u64 seconds) {
 }  // namespace
 
 File::File(Session& session, std::string address, std::string token)
-    : session_(session),
-      address_(std::move(address)),
-      token_(std::move(token)),
-      exchange_(Exchange::make()),
-      url_(address_) {}
-
-File::~File() {
-  stop();
-}
-
-void File::stop() {
-  exchange_->end();
-  is_running_ = false;
-}
+    : session_(session), address_(std::move(address)), token_(std::move(token)), url_(address_) {}
 
 bool File::is_full() const {
   return out_ == nullptr || arrived() >= asked_.size;
@@ -94,8 +77,8 @@ void File::take(const char* data, std::size_t bytes) {
   pending_.append(data + taken, bytes - taken);
 }
 
-Taken File::take_body(std::string_view bytes, long status) {
-  answer_.status = status;
+Taken File::take_body(std::string_view bytes) {
+  const long status = answer_.status;
   last_byte_ = Clock::now();
   if (status != 200 && status != 206) {
     error_body_.append(bytes.substr(0, max_error_body - error_body_.size()));
@@ -106,10 +89,7 @@ Taken File::take_body(std::string_view bytes, long status) {
     if ((failure_ = check_answer(answer_, asked_))) return Taken::enough;
     if (status == 206) position_ = asked_.offset;
   }
-  if (status == 200 && !asked_.is_whole && is_full()) {
-    is_paused_ = true;
-    return Taken::later;
-  }
+  if (status == 200 && !asked_.is_whole && is_full()) return Taken::later;
   received_ += bytes.size();
   take(bytes.data(), bytes.size());
   if (pending_.empty() || (status == 200 && !asked_.is_whole)) return Taken::all;
@@ -124,33 +104,17 @@ bool File::sends_token() const {
   return !token_.empty() && !origin.empty() && origin_of(url_) == origin;
 }
 
-bool File::leads_inside(bool is_inside) const {
-  return is_redirected_ && is_inside && !first_is_private_.value_or(false) && !session_.allow_private_redirect;
-}
-
-// Checks the address of a reused connection, which may_connect() has not seen.
-std::optional<Failure> File::check_place() {
-  const std::string address = exchange_->peer();
-  if (address.empty()) return {};
-  const bool is_inside = is_private(address);
-  if (!is_redirected_) first_is_private_ = is_inside;
-  if (leads_inside(is_inside)) return private_redirect();
-  return {};
-}
-
 // The first server counts as public if any of its addresses is public.
-bool File::may_connect(const sockaddr* address) {
+bool File::may_connect(const std::string& address) {
   const bool is_inside = is_private(address);
   if (!is_redirected_) first_is_private_ = first_is_private_.value_or(true) && is_inside;
-  if (leads_inside(is_inside)) {
-    failure_ = private_redirect();
-    return false;
-  }
-  if (sends_token() && scheme_of(url_) == "http" && !is_loopback(address)) {
+  if (is_redirected_ && is_inside && !first_is_private_.value_or(false) && !session_.allow_private_redirect) {
+    failure_ = Failure{"remote-redirect",
+                       "a redirect leads to a private or loopback address; --allow-private-redirect follows it"};
+  } else if (sends_token() && scheme_of(url_) == "http" && !is_loopback(address)) {
     failure_ = Failure{"remote-network", "the token (HF_TOKEN) is sent only over https or to this machine"};
-    return false;
   }
-  return true;
+  return !failure_;
 }
 
 Request File::request() const {
@@ -171,18 +135,16 @@ Request File::request() const {
 }
 
 // Sends the request for asked_.
-std::optional<Failure> File::begin() {
-  stop();
+void File::begin() {
+  exchange_.reset();
   answer_ = {};
   failure_.reset();
-  is_done_ = is_checked_ = is_paused_ = false;
+  is_checked_ = false;
   position_ = 0;
   pending_.clear();
   error_body_.clear();
   if (!is_redirected_) first_is_private_.reset();
-  const auto failed = exchange_->begin(request(), *this);
-  is_running_ = !failed && !failure_;
-  return failure_ ? failure_ : failed;
+  exchange_ = Exchange::begin(request(), *this);
 }
 
 // Runs until the requested bytes have arrived, the answer has ended, or a timeout has expired.
@@ -191,17 +153,12 @@ std::optional<Failure> File::drive() {
   auto window = last_byte_;
   auto looked = last_byte_;
   received_ = 0;
-  if (is_paused_) {
-    is_paused_ = false;
-    exchange_->resume();
-  }
   // A range is read to its end, so that the connection can be reused.
   const auto has_enough = [&] { return is_full() && answer_.status == 200 && !asked_.is_whole; };
-  while (!is_done_ && !failure_ && !has_enough()) {
-    exchange_->work();
-    is_done_ = exchange_->is_done();
-    if (is_done_ || failure_ || has_enough()) break;
+  while (!exchange_->is_done() && !failure_ && !has_enough()) {
+    exchange_->work(poll_milliseconds);
     const auto now = Clock::now();
+    if (exchange_->is_done() || failure_ || has_enough()) break;
     if (now - last_byte_ > std::chrono::seconds(session_.silence)) {
       // Retry once if the connection stalled in mid-transfer. A server that sends nothing at all has had its time.
       failure_ = Failure{"remote-network", "stalled: no data for " + seconds_text(session_.silence),
@@ -217,16 +174,10 @@ std::optional<Failure> File::drive() {
     if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success within the time limit"};
     if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for every TLS record
       looked = now;
-      if (is_abandoned()) leave();
+      if (is_abandoned(0)) failure_ = Failure{"remote-helper", "the tool has ended"};
     }
-    if (!failure_) exchange_->wait(poll_milliseconds);
   }
-  if (is_done_ || failure_) {
-    answer_.status = exchange_->status();
-    stop();
-  }
-  if (failure_ || !is_done_) return failure_;
-  return exchange_->failure();
+  return failure_ ? failure_ : exchange_->failure();
 }
 
 std::optional<Failure> File::redirect() {
@@ -249,7 +200,7 @@ std::optional<Failure> File::attempt(std::string& out) {
   out_ = &out;
   delivered_ = 0;
   // Continue an answer without ranges where the last read stopped.
-  const bool has_more = is_running_ || (is_done_ && answer_.status == 200 && !pending_.empty());
+  const bool has_more = exchange_ && (!exchange_->is_done() || (answer_.status == 200 && !pending_.empty()));
   bool is_begun = has_more && !asked_.is_whole && asked_.offset >= position_ - pending_.size();
   if (is_begun) {
     const std::string kept = std::move(pending_);
@@ -259,12 +210,9 @@ std::optional<Failure> File::attempt(std::string& out) {
   }
   bool asked_anew = false;
   for (int hops = 0; hops <= max_redirects;) {
-    if (!is_begun) {
-      if (auto failed = begin()) return failed;
-    }
+    if (!is_begun) begin();
     is_begun = false;
     if (auto failed = drive()) return failed;
-    if (auto failed = check_place()) return failed;
     if (commit_.empty()) commit_ = answer_.header("x-repo-commit");
     const long status = answer_.status;
     if (status == 200 || status == 206) {
@@ -285,7 +233,7 @@ std::optional<Failure> File::attempt(std::string& out) {
                       : end > asked_.offset ? std::min(asked_.size, end - asked_.offset)
                                             : 0;
       if (arrived() < due) return Failure{"remote-network", "the connection was cut", true};
-      if (is_done_ && !asked_.total && (status == 200 || arrived() < asked_.size)) {
+      if (exchange_->is_done() && !asked_.total && (status == 200 || arrived() < asked_.size)) {
         asked_.total = status == 200 ? position_ : asked_.offset + arrived();
       }
       return {};
@@ -322,7 +270,7 @@ std::optional<Failure> File::insist(std::string& out) {
     std::string rest;
     std::string& piece = out.empty() ? out : rest;  // the first attempt usually succeeds; append in place
     auto failed = attempt(piece);
-    if (failed) stop();
+    if (failed) exchange_.reset();
     const u64 bytes = arrived();
     // Keep the bytes before a cut: the next attempt continues there, if the server confirms that the file is unchanged.
     if (!failed || (failed->again && asked_.has_ranges)) {
@@ -351,8 +299,7 @@ std::optional<Failure> File::insist(std::string& out) {
     if (!failed->again || ++failures_ >= max_failures) return failed;
     if (now + std::chrono::seconds(wait) >= *trouble_ + time_for_trouble) return failed;
     std::cout << "again " << failed->message << "; trying again in " << seconds_text(wait) << std::endl;
-    std::this_thread::sleep_for(std::chrono::seconds(wait));
-    if (is_abandoned()) leave();
+    if (is_abandoned(wait)) return failed;
   }
 }
 

@@ -24,7 +24,6 @@ class File : private Receiver {
  public:
   /// `token` is sent only to the origin of `address`; empty for none.
   File(Session& session, std::string address, std::string token);
-  ~File() override;
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
@@ -42,29 +41,25 @@ class File : private Receiver {
   const std::string& commit() const { return commit_; }
 
  private:
-  bool may_connect(const sockaddr* address) override;
+  bool may_connect(const std::string& address) override;
   bool take_header(std::string_view line) override;
-  Taken take_body(std::string_view bytes, long status) override;
+  Taken take_body(std::string_view bytes) override;
 
   std::optional<Failure> insist(std::string& out);
   std::optional<Failure> attempt(std::string& out);
-  std::optional<Failure> begin();
+  void begin();
   Request request() const;
   std::optional<Failure> drive();
   std::optional<Failure> redirect();
   bool sends_token() const;
-  bool leads_inside(bool is_inside) const;
-  std::optional<Failure> check_place();
   bool is_full() const;
   u64 arrived() const;
   void deliver();
   void take(const char* data, std::size_t bytes);
-  void stop();
 
   Session& session_;
   const std::string address_;
   const std::string token_;
-  const std::unique_ptr<Exchange> exchange_;
   std::string url_;  // current URL: the address, or the target of its redirects
   bool is_redirected_ = false;
   std::optional<bool> first_is_private_;
@@ -78,11 +73,8 @@ class File : private Receiver {
   bool has_stalled_ = false;
   u64 arrived_since_ = 0;
 
-  // State of the request in progress, or of an answer without ranges that later reads continue.
-  bool is_running_ = false;
-  bool is_done_ = false;
+  // State of the request in progress or last ended, or of an answer without ranges that later reads continue.
   bool is_checked_ = false;
-  bool is_paused_ = false;
   Answer answer_;
   std::optional<Failure> failure_;
   u64 position_ = 0;     // offset in the file of the next byte of the body
@@ -93,6 +85,7 @@ class File : private Receiver {
   u64 received_ = 0;
   Clock::time_point last_byte_;
   Clock::time_point deadline_;
+  std::unique_ptr<Exchange> exchange_;  // the last member, so that it ends before what it passes to us is gone
 };
 
 }  // namespace fetch
