@@ -3,6 +3,7 @@
 
 Each case is a server with a fault; a tool must answer with the right status and one line, within its limits."""
 import concurrent.futures
+import http.server
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 # Environment of all cases besides their own variables: the helper to test.
 helper = {name: os.environ[name] for name in ("MODELUTILS_FETCH",) if name in os.environ}
@@ -254,7 +256,42 @@ def queries_tell_files_apart(root):
     return wrong
 
 
-own_cases = [cut_midway, shard_missing, shards_elsewhere, few_requests, silent_server, shards_silent, published_and_broken,
+def through_a_proxy(root):
+    """A proxy gets the request for a host that only it knows, and none for a host in no_proxy."""
+    asked = []
+    with open(os.path.join(root, "org/tiny/tiny.gguf"), "rb") as file:
+        content = file.read()
+
+    class Proxy(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            asked.append(self.path)
+            first, last = map(int, self.headers["Range"][len("bytes="):].split("-"))
+            part = content[first:last + 1]
+            self.send_response(206)
+            self.send_header("Content-Length", str(len(part)))
+            self.send_header("Content-Range", "bytes %d-%d/%d" % (first, first + len(part) - 1, len(content)))
+            self.end_headers()
+            self.wfile.write(part)
+
+    hub = stand_in.Hub(root)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    environment = {"http_proxy": "http://127.0.0.1:%d" % server.server_port, "no_proxy": "x.test,127.0.0.1"}
+    unknown = "http://model.invalid/tiny.gguf"
+    wrong = []
+    for address in (unknown, hub.endpoint + "/org/tiny/resolve/main/tiny.gguf"):
+        status, said, _ = run_tool(hub, "gguf-dump", "--no-cache", address, **environment)
+        if status != 0 or asked != [unknown]:
+            wrong.append("%s: status %s, the proxy was asked for %s: %s" % (address, status, asked, said[:300]))
+    server.shutdown()
+    hub.close()
+    return wrong
+
+
+own_cases = [through_a_proxy, cut_midway, shard_missing, shards_elsewhere, few_requests, silent_server, shards_silent, published_and_broken,
              queries_tell_files_apart]
 
 
