@@ -125,7 +125,8 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
   {
     std::vector<std::jthread> helpers;
     try {
-      for (unsigned i = 1; i < threads && i < items; ++i) system::begin_apart(helpers.emplace_back(run, i));
+      for (unsigned i = 1; i < threads && i < items; ++i)
+        system::begin_on(helpers.emplace_back(run, i), system::Processor::other);
     } catch (const std::system_error&) {  // no more threads available: fewer do the same work
     } catch (const std::bad_alloc&) {     // no memory for another thread
     }
@@ -140,8 +141,8 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
 
 /// push() adds a job; one of the threads calls `work` on it. `done` receives every outcome, never two at once: in job
 /// order, or with `in_order` false in order of completion. With one thread or one job, everything runs in the calling
-/// thread. At most `window` jobs are queued, running or undelivered; push() waits while there are that many. An
-/// exception stops the work and is rethrown by push() or finish().
+/// thread. At most `window` jobs are queued, running or undelivered; then push() waits until half of them are
+/// delivered. An exception stops the work and is rethrown by push() or finish().
 template <typename Job, typename Outcome>
 class WorkQueue {
  public:
@@ -153,7 +154,7 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  /// Adds a job; waits while `window` jobs are unfinished or undelivered.
+  /// Adds a job. If `window` jobs are unfinished or undelivered, waits until half of them are delivered.
   void push(Job job) {
     if (wanted_ < 2) return done_(work_(std::move(job)));
     if (!first_ && pushed_ == 0) {
@@ -175,7 +176,11 @@ class WorkQueue {
  private:
   void start() {
     try {
-      while (threads_.size() < wanted_) system::begin_apart(threads_.emplace_back([this] { run(); }));
+      // On both processors in turn, because the calling thread mostly sleeps.
+      for (auto processor = system::Processor::other; threads_.size() < wanted_;) {
+        system::begin_on(threads_.emplace_back([this] { run(); }), processor);
+        processor = processor == system::Processor::other ? system::Processor::own : system::Processor::other;
+      }
     } catch (const std::system_error&) {  // no more threads available: fewer do the same work
     } catch (const std::bad_alloc&) {     // no memory for another thread
     }
@@ -236,7 +241,8 @@ class WorkQueue {
       done_(std::move(outcome.mapped()));
       lock.lock();
       ++delivered_;
-      room_.notify_one();
+      // Waking push() for every job would cost two switches of threads each.
+      if (pushed_ - delivered_ <= window / 2) room_.notify_one();
     }
     delivering_ = false;
   }

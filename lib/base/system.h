@@ -53,10 +53,13 @@ std::string own_program();
 /// True if an aarch64 processor has carry-less multiplication. False on other processors, which have their own check.
 bool has_carryless_product();
 
-/// Starts a newly created thread on the other of two processors. A kernel may leave it queued behind the creating
-/// thread until that thread's time slice ends: measured 1 to 4 ms instead of 0.05 ms. The thread may move back later.
-/// With more than two processors, leaves the choice to the kernel.
-void begin_apart(std::jthread& thread);
+enum class Processor : unsigned char { own, other };
+
+/// Starts a newly created thread on the calling thread's processor or on the other one, if there are two. A kernel may
+/// leave it queued behind the creating thread until that thread's time slice ends: measured 1 to 4 ms instead of 0.05
+/// ms; or leave two threads on one processor for 0.1 s. The thread may move later. With more than two processors,
+/// leaves the choice to the kernel.
+void begin_on(std::jthread& thread, Processor processor);
 
 /// Returns the name of the running program. Does not allocate.
 const char* program_name();

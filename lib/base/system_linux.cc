@@ -100,16 +100,22 @@ bool has_carryless_product() {
 #endif
 }
 
-void begin_apart(std::jthread& thread) {
+void begin_on(std::jthread& thread, Processor processor) {
   cpu_set_t allowed;
   const int here = ::sched_getcpu();
   if (here < 0 || here >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   if (CPU_COUNT(&allowed) != 2 || !CPU_ISSET(here, &allowed)) return;
   // If the thread has already ended, the call may apply to the calling thread. The second call below then restores its
   // original set.
-  cpu_set_t other = allowed;
-  CPU_CLR(here, &other);
-  if (::pthread_setaffinity_np(thread.native_handle(), sizeof other, &other) != 0) return;
+  cpu_set_t first;
+  if (processor == Processor::own) {
+    CPU_ZERO(&first);
+    CPU_SET(here, &first);
+  } else {
+    first = allowed;
+    CPU_CLR(here, &first);
+  }
+  if (::pthread_setaffinity_np(thread.native_handle(), sizeof first, &first) != 0) return;
   (void)::pthread_setaffinity_np(thread.native_handle(), sizeof allowed, &allowed);
 }
 

@@ -88,7 +88,7 @@ bool has_carryless_product() {
   return false;
 }
 
-void begin_apart(std::jthread& /*thread*/) {}
+void begin_on(std::jthread& /*thread*/, Processor /*processor*/) {}
 
 const char* program_name() {
   return "modelutils";

@@ -130,6 +130,29 @@ TEST(WorkQueue, TellsOfEveryJobOnce) {
   EXPECT_EQ(told, numbers(2000));
 }
 
+#if defined(__linux__)
+TEST(WorkQueue, ThreadsMayRunWhereTheCallerMay) {
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+  std::atomic<unsigned> waiting{0};
+  int equal = 0;
+  WorkQueue<int, bool> queue(
+      2, true,
+      [&](int) {
+        ++waiting;
+        while (waiting < 2) std::this_thread::yield();  // one job per thread
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        cpu_set_t set;
+        return sched_getaffinity(0, sizeof set, &set) == 0 && CPU_EQUAL(&set, &own);
+      },
+      [&](bool is_equal) { equal += is_equal; });
+  queue.push(0);
+  queue.push(1);
+  queue.finish();
+  EXPECT_EQ(equal, 2);
+}
+#endif
+
 TEST(WorkQueue, OneJobNeedsNoThread) {
   const auto own = std::this_thread::get_id();
   WorkQueue<int, bool> queue(
