@@ -256,8 +256,8 @@ double ValueSums::cosine() const {
   return std::clamp(product / std::sqrt(aa * bb), -1.0, 1.0);
 }
 
-ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, Instructions instructions) {
-  return sums_of<Wanted::all>(a, b, known, wide(instructions));
+ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, WideInstructions instructions) {
+  return sums_of<Wanted::all>(a, b, known, instructions);
 }
 
 void measure(std::span<const float> exact, std::span<const float> carried, ValueSums& error,

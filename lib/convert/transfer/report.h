@@ -42,7 +42,7 @@ struct ValueSums {
 /// a double. Arrays for which this does not hold (some value is not finite, squares are too small or too large for a
 /// float, or one side is more than four times as long as the other) are summed value by value in doubles.
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known = 0,
-                  Instructions instructions = best_instructions());
+                  WideInstructions instructions = widest_instructions());
 
 /// Accumulates the error of `carried` against `exact` in aa, dd and max_abs: infinite if only one side is NaN or
 /// infinite. NaN on both sides is no difference. The other sums are unspecified. Faster than sums_of(). dd and aa do

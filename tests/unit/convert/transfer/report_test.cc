@@ -109,7 +109,7 @@ void expect_sums(std::span<const float> left, std::span<const float> right) {
     dd += (y - x) * (y - x);
     max_abs = std::max(max_abs, std::abs(static_cast<double>(right[i]) - static_cast<double>(left[i])));
   }
-  const ValueSums plain = sums_of(left, right, 0, Instructions::any_machine);
+  const ValueSums plain = sums_of(left, right, 0, WideInstructions::any_machine);
   EXPECT_NEAR(plain.aa, static_cast<double>(aa), near * plain.aa);
   EXPECT_NEAR(plain.bb, static_cast<double>(bb), near * plain.bb);
   EXPECT_NEAR(plain.dd, static_cast<double>(dd), near * plain.dd);
@@ -120,9 +120,9 @@ void expect_sums(std::span<const float> left, std::span<const float> right) {
   if (aa > 0 && bb > 0) {
     EXPECT_NEAR(plain.cosine(), static_cast<double>(ab / std::sqrt(aa * bb)), 4 * near);
   }
-  expect_same(sums_of(left, right, 0, best_instructions()), plain);
   for (const WideInstructions instructions :
        {WideInstructions::any_machine, wide(best_instructions()), widest_instructions()}) {
+    expect_same(sums_of(left, right, 0, instructions), plain);
     ValueSums error;
     measure(left, right, error, instructions);
     EXPECT_EQ(error.unordered, unordered);
@@ -252,7 +252,8 @@ TEST(ValueSums, LargestDifferenceIsExact) {
     b[3] = std::bit_cast<float>(static_cast<u32>(random()) % 0x7F800000u);
     if (round == 0) a[3] = 0, b[3] = std::numeric_limits<float>::denorm_min();
     const double largest = std::abs(static_cast<double>(b[3]) - static_cast<double>(a[3]));
-    for (const Instructions instructions : {Instructions::any_machine, best_instructions()}) {
+    for (const WideInstructions instructions :
+         {WideInstructions::any_machine, wide(best_instructions()), widest_instructions()}) {
       EXPECT_EQ(sums_of(a, b, 0, instructions).max_abs, largest);
     }
     ValueSums measured;
