@@ -32,12 +32,9 @@ std::size_t window_for(const ByteSource& source, u64 offset, std::size_t window)
 
 ByteReader::ByteReader(const ByteSource& source, u64 offset, std::size_t window)
     : source_(&source),
-      window_size_(window_for(source, offset, window)),
+      largest_window_(window_for(source, offset, window)),
       window_offset_(offset),
-      total_(source.size()) {
-  window_ = std::make_unique_for_overwrite<std::byte[]>(window_size_);
-  begin_ = cursor_ = end_ = window_.get();
-}
+      total_(source.size()) {}
 
 ByteReader::ByteReader(Bytes memory, u64 base)
     : begin_(memory.data()),
@@ -74,20 +71,23 @@ bool ByteReader::refill(std::size_t needed) {
   if (source_ == nullptr) return fail();
   if (const std::optional<u64> left = remaining(); left && needed > *left) return fail();
 
-  std::byte* const base = window_.get();
-  std::memmove(base, cursor_, have);
-  window_offset_ = offset();
-  begin_ = cursor_ = base;
-  end_ = base + have;
+  const auto move_to_window = [&](std::size_t size) {
+    std::unique_ptr<std::byte[]> larger;
+    if (size > window_size_) larger = std::make_unique_for_overwrite<std::byte[]>(size);
+    std::byte* const base = larger ? larger.get() : window_.get();
+    if (have > 0) std::memmove(base, cursor_, have);
+    window_offset_ = offset();
+    begin_ = cursor_ = base;
+    end_ = base + have;
+    if (!larger) return;
+    window_ = std::move(larger);
+    window_size_ = size;
+  };
+  // Most headers and arrays are short, so the first reads are.
+  constexpr std::size_t first_window = 16 * 1024;
+  move_to_window(std::min(std::max(window_size_ * 2, first_window), largest_window_));
   while (have < needed) {
-    if (have == window_size_) {
-      const std::size_t grown = std::min(needed, window_size_ * 2);
-      auto larger = std::make_unique_for_overwrite<std::byte[]>(grown);
-      std::memcpy(larger.get(), window_.get(), have);
-      window_ = std::move(larger);
-      window_size_ = grown;
-      begin_ = cursor_ = window_.get();
-    }
+    if (have == window_size_) move_to_window(std::min(needed, window_size_ * 2));
     auto got = source_->read_some(window_offset_ + have, {window_.get() + have, window_size_ - have});
     if (!got) {
       source_error_ = std::move(got.error());

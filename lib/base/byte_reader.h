@@ -79,7 +79,7 @@ template <typename T>
 /// allocates or multiplies by a number it has read.
 class ByteReader {
  public:
-  /// Reads `source` from `offset` on, `window` bytes at a time. The source must outlive the reader.
+  /// Reads `source` from `offset` on, at most `window` bytes at a time. The source must outlive the reader.
   explicit ByteReader(const ByteSource& source, u64 offset = 0, std::size_t window = 256 * 1024);
   /// Reads memory in place, without a copy. Offsets are relative to the first byte, plus `base`.
   explicit ByteReader(Bytes memory, u64 base = 0);
@@ -135,6 +135,7 @@ class ByteReader {
   const ByteSource* source_ = nullptr;
   std::unique_ptr<std::byte[]> window_;
   std::size_t window_size_ = 0;
+  std::size_t largest_window_ = 0;  // unless a single view needs more
   const std::byte* begin_ = nullptr;
   const std::byte* cursor_ = nullptr;
   const std::byte* end_ = nullptr;

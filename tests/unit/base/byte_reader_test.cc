@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <vector>
 
 #include "io/random_access_file.h"
 
@@ -108,6 +109,33 @@ TEST(ByteReader, ReadsThroughASmallWindow) {
     EXPECT_EQ(reader.read<u8>(), 0);
     EXPECT_TRUE(reader.ended());
   }
+}
+
+// A short header at the start of a large file costs a short read. Reads grow up to the window, and end where one does.
+TEST(ByteReader, ReadsBeginShort) {
+  class Source : public SlowSource {
+   public:
+    Source() : SlowSource(std::string(1 << 20, 'x'), 1 << 20) {}
+    Result<std::size_t> read_some(u64 offset, MutableBytes out) const override {
+      asked.push_back(out.size() / 1024);
+      return SlowSource::read_some(offset, out);
+    }
+    mutable std::vector<std::size_t> asked;  // KiB
+  };
+  const Source source;
+  ByteReader reader(source);
+  EXPECT_TRUE(source.asked.empty());
+  for (int i = 0; i < 496; ++i) EXPECT_EQ(reader.read_view(1024).size(), 1024u);
+  EXPECT_EQ(source.asked, (std::vector<std::size_t>{16, 32, 64, 128, 256}));
+  for (int i = 0; i < 257; ++i) (void)reader.read_view(1024);
+  EXPECT_EQ(source.asked.back(), 256u);
+  EXPECT_EQ(source.asked.size(), 7u);
+  source.asked.clear();
+  ByteReader small(source, 5, 4096);
+  (void)small.read<u8>();
+  small.skip(100000);
+  (void)small.read<u8>();
+  EXPECT_EQ(source.asked, (std::vector<std::size_t>{4, 4}));
 }
 
 TEST(ByteReader, NeverGrowsBeyondWhatIsThere) {
