@@ -1,7 +1,6 @@
 // gguf2bump: converts a GGUF to a checksummed BUMPWGT3 with config.json, or to BUMPWGT5 with its three companion files.
+#include "base/os/files.h"
 #include "convert/to_bump/gguf_to_bump.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -27,7 +26,7 @@ bool stdout_is_taken(const GgufToBumpReport& report) {
 // The report and a dry run's plan go to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Gguf2bumpArguments& options, bool quiet, const GgufToBumpReport& report) {
   const bool is_result = report.dry_run || !options.report.empty();
-  TextOutput out(is_result && !stdout_is_taken(report) ? STDOUT_FILENO : STDERR_FILENO);
+  TextOutput out(is_result && !stdout_is_taken(report) ? os::standard_output : os::standard_error);
   if (options.report == "json") {
     out << gguf_to_bump_json(report);
   } else if (options.convert.dry_run) {

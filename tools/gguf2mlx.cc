@@ -1,7 +1,6 @@
 // gguf2mlx: converts a GGUF to an MLX or Hugging Face directory.
+#include "base/os/files.h"
 #include "convert/to_directory/gguf_to_mlx.h"
-
-#include <unistd.h>
 
 #include "cli/gguf2mlx_options.h"
 #include "convert/to_directory/adapter_to_directory.h"
@@ -19,7 +18,7 @@ Status show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& com
             const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
-  TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
+  TextOutput out(plan || !options.report.empty() ? os::standard_output : os::standard_error);
   if (options.report == "json") {
     out << transfer_json(report);
   } else if (plan || !common.quiet) {

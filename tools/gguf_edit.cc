@@ -2,9 +2,9 @@
 #include "edit/gguf_edit.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include "base/escape.h"
+#include "base/os/files.h"
 #include "base/text.h"
 #include "cli/gguf_edit_options.h"
 #include "compare/compare.h"
@@ -29,7 +29,7 @@ int recover(const cli::GgufEditArguments& options, const cli::CommonOptions& com
   for (const Finding& remark : remarks) messages.remark(remark, edit.model);
   if (!recovered) return messages.error(in_file(recovered.error(), edit.model));
   constexpr std::string_view texts[] = {"no edit was interrupted", "the edit is undone", "the edit is completed"};
-  TextOutput out(STDERR_FILENO);
+  TextOutput out(os::standard_error);
   if (!common.quiet) out << fmt::format("{}: {}\n", escape(edit.model), texts[static_cast<std::size_t>(*recovered)]);
   return cli::exit_ok;
 }
@@ -102,7 +102,7 @@ int merge_importance(const cli::GgufEditArguments& options, const cli::CommonOpt
   const Status written = edit::write_importance_merge(request, *merge, progress);
   progress.finish();
   if (!written) return messages.error(in_file(written.error(), edit.model));
-  TextOutput out(STDERR_FILENO);
+  TextOutput out(os::standard_error);
   if (!common.quiet && !is_standard_output(edit.output)) (void)say(out);
   return cli::exit_ok;
 }
@@ -129,7 +129,7 @@ int modelutils::cli::gguf_edit(int argc, char** argv) {
   progress.finish();
   for (std::size_t i = shown; i < plan->remarks.size(); ++i) messages.remark(plan->remarks[i], edit.model);
   if (!written) return messages.error(in_file(written.error(), edit.model));
-  TextOutput out(STDERR_FILENO);
+  TextOutput out(os::standard_error);
   for (const edit::WrittenFile& file : *written) {
     if (command.common().quiet || is_standard_output(file.path)) continue;
     out << fmt::format("{}: {}, {}\n", escape(file.path), counted(file.tensors, "tensor"), byte_text(file.bytes));

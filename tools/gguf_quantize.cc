@@ -1,6 +1,6 @@
 // gguf-quantize: converts GGUF, MLX or Hugging Face models to a GGUF with other tensor types.
-#include <filesystem>
 
+#include "base/os/files.h"
 #include "cli/quantize_tool.h"
 #include "io/remote_address.h"
 #include "tools.h"
@@ -24,10 +24,9 @@ int modelutils::cli::gguf_quantize(int argc, char** argv) {
   const auto adapters = cli::wanted_adapters(options.adapters);
   if (!adapters) return messages.error(adapters.error());
   options.request.conversion.adapters = *adapters;
-  std::error_code ignored;
   // With an adapter and no type options, a GGUF keeps its tensor types.
   if (!adapters->empty() && !options.types.is_wanted() && !is_remote_folder(options.request.input) &&
-      !std::filesystem::is_directory(options.request.input, ignored)) {
+      !os::is_folder(options.request.input)) {
     options.types.like = options.request.input;
   }
   return cli::run_quantize(options.request, options.types, options.report, command.common(), messages);

@@ -1,7 +1,6 @@
 // mlx2gguf: converts an MLX or Hugging Face directory to a GGUF.
+#include "base/os/files.h"
 #include "convert/to_gguf/mlx_to_gguf.h"
-
-#include <unistd.h>
 
 #include "cli/mlx2gguf_options.h"
 #include "cli/quantize_tool.h"
@@ -23,7 +22,7 @@ Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& com
   }
   const bool plan = options.convert.dry_run;
   const bool stdout_is_free = plan || !is_standard_output(options.convert.output);
-  TextOutput out(stdout_is_free && (plan || !options.report.empty()) ? STDOUT_FILENO : STDERR_FILENO);
+  TextOutput out(stdout_is_free && (plan || !options.report.empty()) ? os::standard_output : os::standard_error);
   if (options.report == "json") {
     out << transfer_json(report);
   } else if (plan || !common.quiet) {

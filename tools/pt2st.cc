@@ -1,7 +1,6 @@
 // pt2st: converts a PyTorch checkpoint to safetensors.
+#include "base/os/files.h"
 #include "convert/to_safetensors/checkpoint_to_safetensors.h"
-
-#include <unistd.h>
 
 #include "cli/pt2st_options.h"
 #include "io/standard_output.h"
@@ -17,7 +16,7 @@ Status show(const cli::Pt2stArguments& options, const cli::CommonOptions& common
             const TransferReport& report) {
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = options.convert.dry_run;
-  TextOutput out(plan || !options.report.empty() ? STDOUT_FILENO : STDERR_FILENO);
+  TextOutput out(plan || !options.report.empty() ? os::standard_output : os::standard_error);
   if (options.report == "json") {
     out << checkpoint_json(report);
   } else if (plan || !common.quiet) {

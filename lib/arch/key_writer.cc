@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "arch/geometry.h"
 #include "arch/layer_kinds.h"
+#include "base/parse_number.h"
 #include "base/types.h"
 #include "json/reader.h"
 
@@ -81,7 +81,7 @@ tl::unexpected<Error> KeyWriter::refuse(std::string_view field, std::string mess
 
 std::optional<double> decimal_of(std::string_view text) {
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = number_from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 

@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <system_error>
 
 #include "base/escape.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -67,10 +68,10 @@ Findings leading_warnings(std::span<const Finding> findings) {
 Finding with_path(Finding finding, std::string_view path) {
   std::string file(path);
   if (!finding.file.empty()) {
-    std::error_code ignored;  // a path that does not exist counts as a file
+    // A path that does not exist counts as a file.
     // "hf://ORG/REPO" is a folder as well.
     const bool is_repository = file.starts_with("hf://") && std::ranges::count(file, '/') == 3;
-    const bool is_folder = is_repository || (!file.empty() && std::filesystem::is_directory(file, ignored));
+    const bool is_folder = is_repository || (!file.empty() && os::is_folder(file));
     if (is_folder && !file.ends_with('/')) file += '/';
     file = folder_of(file) + finding.file;
   }

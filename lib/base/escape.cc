@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "base/parse_number.h"
 #include "base/utf8.h"
 
 namespace modelutils {
@@ -244,7 +244,7 @@ bool is_decimal_number(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   if (text.empty() || !((text[0] >= '0' && text[0] <= '9') || text[0] == '.')) return false;
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = number_from_chars(text.data(), text.data() + text.size(), value);
   return end == text.data() + text.size() && error != std::errc::invalid_argument;
 }
 

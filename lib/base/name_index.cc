@@ -7,7 +7,8 @@
 #include <bit>
 #include <new>
 
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
 
 namespace modelutils {
 
@@ -23,7 +24,7 @@ void expect_to_fill(void* memory, std::size_t bytes) {
   if (bytes < large_page) return;
   const std::size_t unaligned = reinterpret_cast<std::uintptr_t>(memory) % small_page;
   const std::size_t skipped = unaligned == 0 ? 0 : small_page - unaligned;
-  system::prefer_large_pages(static_cast<char*>(memory) + skipped, (bytes - skipped) / small_page * small_page);
+  os::prefer_large_pages(static_cast<char*>(memory) + skipped, (bytes - skipped) / small_page * small_page);
 }
 
 void* detail::zeros_in_large_pages(std::size_t bytes, std::unique_ptr<void, Freed>& whole) {
@@ -34,7 +35,7 @@ void* detail::zeros_in_large_pages(std::size_t bytes, std::unique_ptr<void, Free
   const std::size_t beyond = reinterpret_cast<std::uintptr_t>(whole.get()) % large_page;
   void* const begin = static_cast<char*>(whole.get()) + (beyond == 0 ? 0 : large_page - beyond);
   const std::size_t usable = bytes + room - (beyond == 0 ? 0 : large_page - beyond);
-  system::prefer_large_pages(
+  os::prefer_large_pages(
       begin, std::min(usable, (bytes + large_page - 1) / large_page * large_page) / small_page * small_page);
   return begin;
 }
@@ -44,7 +45,7 @@ namespace {
 u64 seed() {
   static const u64 value = [] {
     u64 random = 0;
-    if (!system::random_bytes(&random, sizeof random)) {
+    if (!os::random_bytes(&random, sizeof random)) {
       random = reinterpret_cast<u64>(&random);  // fallback: address space randomisation makes this hard to guess
     }
     return random;

@@ -13,12 +13,11 @@
 #include <new>
 #include <optional>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/system.h"
+#include "base/os/thread.h"
 #include "base/types.h"
 
 namespace modelutils {
@@ -84,7 +83,7 @@ class ThreadBudget {
 
 /// Returns the number of threads worth starting on this machine, 1 to 16.
 inline unsigned default_threads() {
-  return std::clamp(std::thread::hardware_concurrency(), 1u, 16u);
+  return std::clamp(os::Thread::hardware_concurrency(), 1u, 16u);
 }
 
 /// Calls work(item, thread) -> Status for every item in [0, items) on up to `threads` threads, including the calling
@@ -123,10 +122,10 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
     }
   };
   {
-    std::vector<std::jthread> helpers;
+    std::vector<os::Thread> helpers;
     try {
       for (unsigned i = 1; i < threads && i < items; ++i)
-        system::begin_on(helpers.emplace_back(run, i), system::Processor::other);
+        os::begin_on(helpers.emplace_back(run, i), os::Processor::other);
     } catch (const std::system_error&) {  // no more threads available: fewer do the same work
     } catch (const std::bad_alloc&) {     // no memory for another thread
     }
@@ -177,9 +176,9 @@ class WorkQueue {
   void start() {
     try {
       // On both processors in turn, because the calling thread mostly sleeps.
-      for (auto processor = system::Processor::other; threads_.size() < wanted_;) {
-        system::begin_on(threads_.emplace_back([this] { run(); }), processor);
-        processor = processor == system::Processor::other ? system::Processor::own : system::Processor::other;
+      for (auto processor = os::Processor::other; threads_.size() < wanted_;) {
+        os::begin_on(threads_.emplace_back([this] { run(); }), processor);
+        processor = processor == os::Processor::other ? os::Processor::own : os::Processor::other;
       }
     } catch (const std::system_error&) {  // no more threads available: fewer do the same work
     } catch (const std::bad_alloc&) {     // no memory for another thread
@@ -260,7 +259,7 @@ class WorkQueue {
   u64 pushed_ = 0, delivered_ = 0;
   bool closed_ = false, delivering_ = false;
   std::exception_ptr thrown_;
-  std::vector<std::jthread> threads_;
+  std::vector<os::Thread> threads_;
 };
 
 }  // namespace modelutils

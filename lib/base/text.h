@@ -1,5 +1,5 @@
-// Short texts: counts with their nouns, numbers for people, lists in one line, names separated by '|', and the parts
-// of a path. fmt::join would do, but adds about a second of compile time to every file that uses it.
+// Short texts: counts with their nouns, numbers for people, lists in one line, and names separated by
+// '|'. fmt::join would do, but adds about a second of compile time to every file that uses it.
 #pragma once
 
 #include <span>
@@ -71,18 +71,6 @@ void for_each_name(std::string_view names, Visit visit) {
     visit(names.substr(0, bar));
     names.remove_prefix(bar == std::string_view::npos ? names.size() : bar + 1);
   }
-}
-
-// Splits a path into folder and base name.
-
-/// Returns the path up to and including its last '/'; empty if it has none.
-inline std::string folder_of(std::string_view path) {
-  return std::string(path.substr(0, path.rfind('/') + 1));
-}
-
-/// Returns the path after its last '/'.
-inline std::string base_name_of(std::string_view path) {
-  return std::string(path.substr(path.rfind('/') + 1));
 }
 
 }  // namespace modelutils

@@ -1,26 +1,18 @@
-// Short names for the integer types used throughout the library, a short constant table, and the only code that adds,
-// multiplies or rounds numbers that came from a file.
+// Spans of bytes, a short constant table, and the only code that adds, multiplies or rounds numbers that came from a
+// file.
 #pragma once
 
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
 #include <type_traits>
 
-namespace modelutils {
+#include "base/os/integers.h"
 
-using u8 = std::uint8_t;
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-using i8 = std::int8_t;
-using i16 = std::int16_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
+namespace modelutils {
 
 /// Bytes of a file. Sizes and offsets of files are u64, never size_t and never double.
 using Bytes = std::span<const std::byte>;

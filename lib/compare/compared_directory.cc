@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "arch/families.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "compare/compared_model.h"
 #include "convert/to_directory/fused.h"

@@ -7,6 +7,7 @@
 
 #include "arch/prediction_rows.h"
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/gguf/document.h"
 #include "formats/gguf/edit_journal.h"

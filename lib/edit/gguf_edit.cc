@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "convert/transfer/plan.h"
 #include "edit/block_edits.h"

@@ -1,16 +1,15 @@
 #include "edit/in_place.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
 #include "base/escape.h"
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/gguf/edit_journal.h"
 #include "io/atomic_output.h"
@@ -24,11 +23,9 @@ namespace modelutils::edit {
 namespace {
 
 Result<std::string> resolve(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
-  std::string target = resolved;
-  ::free(resolved);
-  return target;
+  auto target = os::resolve(path);
+  if (!target) return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
+  return std::move(*target);
 }
 
 // Returns an error, or adds a remark with `force`.
@@ -63,27 +60,28 @@ Status refuse_download_cache(const std::string& path) {
 Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, ExclusiveOptions options, Findings& remarks) {
   MU_TRY(refuse_download_cache(path));
   MU_ASSIGN(const std::string target, resolve(path));
-  const int descriptor =
-      open_when_released(AT_FDCWD, target.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  const int descriptor = os::open(target, os::reading_and_writing | os::no_link | os::no_wait);
   if (descriptor < 0) {
     return output_error("out-open", "cannot be opened for writing: " + errno_text(errno), path);
   }
   ExclusiveFile file;
   file.path_ = path;
   MU_ASSIGN(file.file_, RandomAccessFile::adopt(path, descriptor));
-  if (::fstat(descriptor, &file.status_) != 0) {
+  if (const auto status = os::status(descriptor)) {
+    file.status_ = *status;
+  } else {
     return output_error("out-open", "cannot be examined: " + errno_text(errno), path);
   }
-  const uid_t user = ::geteuid();
-  if (user != 0 && file.status_.st_uid != user) {
+  const unsigned user = os::user_id();
+  if (user != 0 && file.status_.owner != user) {
     return output_error("edit-owner", "belongs to another user, and only the owner can create a journal for it; use -o",
                         path);
   }
-  if (file.status_.st_nlink > 1) {
-    MU_TRY(refuse("edit-hard-links",
-                  fmt::format("has {} hard links, all of which would change, even one in a download cache",
-                              file.status_.st_nlink),
-                  path, options.any_name, remarks));
+  if (file.status_.links > 1) {
+    MU_TRY(refuse(
+        "edit-hard-links",
+        fmt::format("has {} hard links, all of which would change, even one in a download cache", file.status_.links),
+        path, options.any_name, remarks));
   }
   if (lock_for_edit(descriptor) == EditLock::held) {
     return output_error("edit-in-use", "is being edited by another process; try again when it has finished", path);
@@ -93,7 +91,7 @@ Result<ExclusiveFile> ExclusiveFile::open(const std::string& path, ExclusiveOpti
 }
 
 Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
-  const int reason = system::take_lease(file_->descriptor());
+  const int reason = os::take_lease(file_->descriptor());
   if (reason == 0) return {};
   if (reason == EAGAIN) return refuse("edit-in-use", "is open in another process", path_, force, remarks);
   return refuse("edit-no-lease",
@@ -104,8 +102,7 @@ Status ExclusiveFile::take_lease(bool force, Findings& remarks) const {
 
 Status ExclusiveFile::write(u64 offset, std::string_view bytes) const {
   while (!bytes.empty()) {
-    const ssize_t done = ::pwrite(file_->descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
+    const i64 done = os::write_at(file_->descriptor(), bytes.data(), bytes.size(), offset);
     if (done < 0) return output_error("out-write", "cannot be written: " + errno_text(errno), path_);
     bytes.remove_prefix(static_cast<std::size_t>(done));
     offset += static_cast<u64>(done);
@@ -114,7 +111,7 @@ Status ExclusiveFile::write(u64 offset, std::string_view bytes) const {
 }
 
 Status ExclusiveFile::sync() const {
-  if (::fsync(file_->descriptor()) == 0) return {};
+  if (os::sync(file_->descriptor())) return {};
   return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
 }
 
@@ -122,10 +119,9 @@ namespace {
 
 // Gives the journal the model's permissions and owner. It contains parts of the model, and recovery ignores journals of
 // other users.
-Status give_to_owner(int journal, const std::string& model, const struct stat& status, const std::string& path) {
+Status give_to_owner(int journal, const std::string& model, const os::FileStatus& status, const std::string& path) {
   const std::string lost = copy_access(model, journal);
-  struct stat now {};
-  if (::fstat(journal, &now) == 0 && now.st_uid == status.st_uid) return {};
+  if (const auto now = os::status(journal); now && now->owner == status.owner) return {};
   return output_error("out-open", "cannot be given to the owner of the model: " + lost, path);
 }
 
@@ -138,7 +134,7 @@ Status write_journal(const gguf::EditJournal& journal, const std::string& path, 
 }
 
 Status remove_journal(const std::string& path) {
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+  if (!os::remove_file(path) && errno != ENOENT) {
     return output_error("out-write", "cannot be removed, although the edit is done: " + errno_text(errno), path);
   }
   return sync_folder_of(path);
@@ -167,12 +163,11 @@ tl::unexpected<Error> other_edit(const ExclusiveFile& file, const std::string& p
 // Removes the journal. Keeps it with a remark if it is named after another existing file, which may need it.
 Status settle_journal(const std::string& journal, const ExclusiveFile& file, const std::string& path,
                       Findings& remarks) {
-  struct stat there {};
   const std::string named =
       journal.ends_with(gguf::journal_ending) ? journal.substr(0, journal.size() - gguf::journal_ending.size()) : "";
-  const bool is_gone = !named.empty() && ::lstat(named.c_str(), &there) != 0 && errno == ENOENT;
-  const bool is_this = !named.empty() && ::stat(named.c_str(), &there) == 0 && there.st_dev == file.status().st_dev &&
-                       there.st_ino == file.status().st_ino;
+  const bool is_gone = !named.empty() && !os::link_status(named) && errno == ENOENT;
+  const auto there = named.empty() ? std::nullopt : os::status(named);
+  const bool is_this = there && there->is_same_file(file.status());
   if (is_gone || is_this || journal == gguf::journal_path(path)) return remove_journal(journal);
   Finding remark;
   remark.severity = Severity::warning;
@@ -243,7 +238,7 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
   // Write the journal first and never replace one. Without leases and locks it alone excludes other edits, so the
   // header must be compared with the plan after this.
   SignalHold hold;
-  remove_abandoned(journal_name, file.status().st_uid);
+  remove_abandoned(journal_name, file.status().owner);
   const gguf::EditJournal& journal = change.journal;
   if (Status made = write_journal(journal, journal_name, file); !made) {
     return made.error().code == "out-exists" ? other_edit(file, change.path) : made;
@@ -268,7 +263,7 @@ Status change_header(const HeaderChange& change, bool force, Findings& remarks) 
 Result<Recovery> recover_header(const std::string& path, const RecoverOptions& options, Findings& remarks) {
   MU_ASSIGN(ExclusiveFile file, ExclusiveFile::open(path, {.force = options.force, .any_name = true}, remarks));
   MU_ASSIGN(const auto found, journal_to_recover(file, path, options.journal));
-  remove_abandoned(gguf::journal_path(path), file.status().st_uid);
+  remove_abandoned(gguf::journal_path(path), file.status().owner);
   if (!found) return Recovery::nothing_to_do;
   SignalHold hold;
   const bool is_complete = found->state == gguf::EditState::written;

@@ -2,14 +2,13 @@
 // allows recovery after any interruption.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/os/files.h"
 #include "formats/gguf/edit_journal.h"
 #include "io/random_access_file.h"
 
@@ -36,7 +35,7 @@ class ExclusiveFile {
   static Result<ExclusiveFile> open(const std::string& path, ExclusiveOptions options, Findings& remarks);
 
   const RandomAccessFile& reader() const { return *file_; }
-  const struct stat& status() const { return status_; }
+  const os::FileStatus& status() const { return status_; }
 
   /// Errors of kind output: "out-write", "out-sync".
   Status write(u64 offset, std::string_view bytes) const;
@@ -48,7 +47,7 @@ class ExclusiveFile {
 
   std::string path_;
   std::shared_ptr<RandomAccessFile> file_;
-  struct stat status_ {};
+  os::FileStatus status_;
 };
 
 struct HeaderChange {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "base/byte_reader.h"
 #include "base/not_found.h"
+#include "base/parse_number.h"
 #include "formats/gguf/document.h"
 #include "io/random_access_file.h"
 #include "json/reader.h"
@@ -185,7 +185,7 @@ Status put_number(std::string& out, ValueType type, std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with('+')) digits.remove_prefix(1);
   T value{};
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  const auto [end, error] = number_from_chars(digits.data(), digits.data() + digits.size(), value);
   const bool is_whole = end == digits.data() + digits.size() && !digits.starts_with('+');
   if (is_whole && error == std::errc::result_out_of_range) {
     return usage_error(fmt::format("'{}' is outside {} ({})", text, gguf::short_type_name(type), range_of<T>()));

@@ -1,22 +1,17 @@
 #include "io/atomic_directory.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/output_place.h"
 #include "io/standard_output.h"
@@ -24,12 +19,12 @@
 namespace modelutils {
 
 NewFolder::~NewFolder() {
-  if (!path_.empty()) ::rmdir(path_.c_str());
+  if (!path_.empty()) os::remove_folder(path_);
 }
 
 Status NewFolder::create(const std::string& path) {
   const SignalHold hold;
-  if (::mkdir(path.c_str(), 0777) != 0) {
+  if (!os::make_folder(path, 0777)) {
     if (errno == EEXIST) return {};
     return output_error("out-open", "the folder cannot be made: " + errno_text(errno), path);
   }
@@ -83,58 +78,45 @@ tl::unexpected<Error> refused(const std::string& path, std::string why) {
   return output_error("out-replace", std::move(why), path);
 }
 
-bool is_mount_point(const std::string& path, const struct stat& there) {
+bool is_mount_point(const std::string& path, const os::FileStatus& there) {
   // Inside a chroot, the root need not be a mount point to the system.
-  struct stat above {};
-  const bool has_above = ::stat((path + "/..").c_str(), &above) == 0;
-  if (has_above && above.st_dev == there.st_dev && above.st_ino == there.st_ino) return true;
-  if (const auto is_root = system::is_mount_root(path)) return *is_root;
-  return has_above && above.st_dev != there.st_dev;
+  const auto above = os::status(path + "/..");
+  if (above && above->is_same_file(there)) return true;
+  if (const auto is_root = os::is_mount_root(path)) return *is_root;
+  return above && above->device != there.device;
 }
 
 // True if `inner` is the folder `outer` or lies below it, after resolving both.
 bool is_within(const std::string& inner, const std::string& outer) {
-  std::error_code error;
-  const auto resolved = std::filesystem::canonical(inner, error);
-  if (error) return false;
-  const auto folder = std::filesystem::canonical(outer, error);
-  if (error) return false;
-  const std::string prefix = folder == "/" ? "/" : folder.string() + "/";
-  return resolved == folder || resolved.string().starts_with(prefix);
+  const auto resolved = os::resolve(inner);
+  const auto folder = os::resolve(outer);
+  if (!resolved || !folder) return false;
+  return *resolved == *folder || resolved->starts_with(folder->ends_with('/') ? *folder : *folder + "/");
 }
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
 
 // Calls visit(name, status) for every entry and stops at the first error.
 template <typename Visit>
 Status for_each_entry(const std::string& path, const Visit& visit) {
-  const std::unique_ptr<DIR, CloseFolder> folder(::opendir(path.c_str()));
-  if (folder == nullptr) return output_error("out-open", "cannot be listed: " + errno_text(errno), path);
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(folder.get());
-    if (entry == nullptr && errno != 0) return output_error("out-open", "cannot be listed: " + errno_text(errno), path);
-    if (entry == nullptr) return {};
-    const std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    struct stat there {};
-    if (::lstat((path + "/" + name).c_str(), &there) != 0) there.st_mode = 0;
-    MU_TRY(visit(name, there));
-  }
+  Status done;
+  const bool is_listed = os::list(path, [&](std::string_view name, os::EntryKind) {
+    const std::string own_name(name);
+    done = visit(own_name, os::link_status(path + "/" + own_name).value_or(os::FileStatus{}));
+    return done.has_value();
+  });
+  if (!is_listed) return output_error("out-open", "cannot be listed: " + errno_text(errno), path);
+  return done;
 }
 
-Status may_be_replaced(const std::string& path, const struct stat& there, const DirectoryOptions& options) {
+Status may_be_replaced(const std::string& path, const os::FileStatus& there, const DirectoryOptions& options) {
   if (is_mount_point(path, there)) return refused(path, "is a mount point and is not replaced");
   if (is_within(".", path)) return refused(path, "is or contains the working directory and is not replaced");
   for (const std::string& input : options.inputs) {
     if (is_within(input, path))
       return refused(path, fmt::format("contains the source '{}' and is not replaced", input));
   }
-  return for_each_entry(path, [&](const std::string& name, const struct stat& entry) -> Status {
+  return for_each_entry(path, [&](const std::string& name, const os::FileStatus& entry) -> Status {
     if (was_read(entry)) return refused(path, fmt::format("contains the input '{}' and is not replaced", name));
-    if (S_ISREG(entry.st_mode) && options.is_ours && options.is_ours(name)) return {};
+    if (entry.is_file() && options.is_ours && options.is_ours(name)) return {};
     return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", name));
   });
 }
@@ -142,15 +124,15 @@ Status may_be_replaced(const std::string& path, const struct stat& there, const 
 // Returns true if there is a directory to replace, false if the path is free, or an error if it must not be replaced.
 Result<bool> look(const std::string& path, const DirectoryOptions& options) {
   MU_TRY(refuse_output_in_cache(path));
-  struct stat there {};
-  if (::lstat(path.c_str(), &there) != 0) {
+  const auto there = os::link_status(path);
+  if (!there) {
     if (errno != ENOENT) return output_error("out-open", "cannot be examined: " + errno_text(errno), path);
     return false;
   }
-  if (S_ISLNK(there.st_mode)) return refused(path, "is a symbolic link; name the directory itself");
-  if (!S_ISDIR(there.st_mode)) return output_error("out-directory", "is not a directory; the output must be one", path);
+  if (there->is_link()) return refused(path, "is a symbolic link; name the directory itself");
+  if (!there->is_folder()) return output_error("out-directory", "is not a directory; the output must be one", path);
   if (!options.force) return output_error("out-exists", "already exists; pass --force to replace it", path);
-  MU_TRY(may_be_replaced(path, there, options));
+  MU_TRY(may_be_replaced(path, *there, options));
   return true;
 }
 
@@ -171,7 +153,7 @@ Result<AtomicDirectory> AtomicDirectory::create(const std::string& path, const D
   for (int attempt = 0;; ++attempt) {
     const std::string staging = temporary_name(output.path_, attempt);
     const SignalHold hold;
-    if (::mkdir(staging.c_str(), output.replace_ ? 0700 : 0777) == 0) {
+    if (os::make_folder(staging, output.replace_ ? 0700 : 0777)) {
       output.staging_ = staging;
       output.folder_guard_ = TemporaryFileGuard(staging);
       return output;
@@ -207,12 +189,11 @@ Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
 std::string AtomicDirectory::predecessor_of(const std::string& name) const {
   std::string strictest;
   int fewest = 0;
-  struct stat own {};
   const std::string same = path_ + "/" + name;
-  if (::lstat(same.c_str(), &own) == 0 && S_ISREG(own.st_mode)) return same;
-  const Status listed = for_each_entry(path_, [&](const std::string& entry, const struct stat& there) -> Status {
-    const int bits = std::popcount(there.st_mode & 0777u);
-    if (!S_ISREG(there.st_mode) || (!strictest.empty() && bits >= fewest)) return {};
+  if (const auto own = os::link_status(same); own && own->is_file()) return same;
+  const Status listed = for_each_entry(path_, [&](const std::string& entry, const os::FileStatus& there) -> Status {
+    const int bits = std::popcount(there.mode & 0777u);
+    if (!there.is_file() || (!strictest.empty() && bits >= fewest)) return {};
     strictest = path_ + "/" + entry;
     fewest = bits;
     return {};
@@ -223,10 +204,10 @@ std::string AtomicDirectory::predecessor_of(const std::string& name) const {
 // Copies the access rights of the replaced directory before the rename, so that its new files are no more accessible
 // than the old ones were.
 void AtomicDirectory::take_access() const {
-  const int folder = ::open(staging_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  const int folder = os::open(staging_, os::reading | os::a_folder | os::no_link);
   if (folder < 0) return;  // remains accessible to its owner only
   const std::string lost = copy_access(path_, folder);
-  ::close(folder);
+  os::close(folder);
   if (!lost.empty()) remark_output(path_, "out-access", lost + "; nobody gains access by this");
 }
 
@@ -240,15 +221,15 @@ Error AtomicDirectory::under_final_name(Error error) const {
 }
 
 void AtomicDirectory::remove_staging() {
-  for (const std::string& name : names_) ::unlink((staging_ + "/" + name).c_str());
-  ::rmdir(staging_.c_str());
+  for (const std::string& name : names_) os::remove_file(staging_ + "/" + name);
+  os::remove_folder(staging_);
   staging_.clear();
 }
 
 Status AtomicDirectory::rename_new() {
-  if (system::rename(system::RenameMode::no_replace, staging_, path_)) return {};
+  if (os::rename_new(staging_, path_)) return {};
   // Fallback for systems without this call: rename() replaces an empty directory at most.
-  if (system::rename_is_unsupported() && ::rename(staging_.c_str(), path_.c_str()) == 0) return {};
+  if (os::rename_is_unsupported() && os::rename(staging_, path_)) return {};
   if (errno == EEXIST || errno == ENOTEMPTY) {
     return output_error("out-exists", "was created by another program in the meantime", path_);
   }
@@ -257,27 +238,26 @@ Status AtomicDirectory::rename_new() {
 
 // Keeps the old content under the staging name until the new folder is in place.
 Status AtomicDirectory::replace() {
-  struct stat there {};
-  if (::lstat(path_.c_str(), &there) != 0) return rename_new();
+  if (!os::link_status(path_)) return rename_new();
   MU_TRY(look(path_, options_).map([](bool) {}));
   std::string old = staging_;
-  if (!system::rename(system::RenameMode::exchange, staging_, path_)) {
-    if (!system::rename_is_unsupported()) {
+  if (!os::exchange(staging_, path_)) {
+    if (!os::rename_is_unsupported()) {
       return output_error("out-rename", "cannot be renamed into place: " + errno_text(errno), path_);
     }
     old = staging_ + "~";
-    if (::rename(path_.c_str(), old.c_str()) != 0 || ::rename(staging_.c_str(), path_.c_str()) != 0) {
+    if (!os::rename(path_, old) || !os::rename(staging_, path_)) {
       const std::string reason = errno_text(errno);
-      ::rename(old.c_str(), path_.c_str());
+      os::rename(old, path_);
       return output_error("out-rename", "cannot be renamed into place: " + reason, path_);
     }
   }
   staging_.clear();
-  const Status removed = for_each_entry(old, [&](const std::string& name, const struct stat& entry) -> Status {
-    if (S_ISREG(entry.st_mode) && options_.is_ours(name)) ::unlink((old + "/" + name).c_str());
+  const Status removed = for_each_entry(old, [&](const std::string& name, const os::FileStatus& entry) -> Status {
+    if (entry.is_file() && options_.is_ours(name)) os::remove_file(old + "/" + name);
     return {};
   });
-  if (!removed || ::rmdir(old.c_str()) != 0) {
+  if (!removed || !os::remove_folder(old)) {
     return output_error("out-rename", "is in place, but what it replaced could not be removed from " + old, path_);
   }
   return {};

@@ -1,10 +1,6 @@
 #include "io/atomic_output.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -12,7 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/system.h"
+#include "base/os/process.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/atomic_directory.h"
 #include "io/output_place.h"
@@ -24,16 +21,11 @@ namespace {
 
 constexpr std::string_view stdout_name = "standard output";
 
-bool same_file(const struct stat& a, const struct stat& b) {
-  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 Status write_fully(int descriptor, Bytes bytes, std::optional<u64> offset, const std::string& path) {
   while (!bytes.empty()) {
-    const ssize_t done = offset ? ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(*offset))
-                                : ::write(descriptor, bytes.data(), bytes.size());
+    const i64 done = offset ? os::write_at(descriptor, bytes.data(), bytes.size(), *offset)
+                            : os::write(descriptor, bytes.data(), bytes.size());
     if (done < 0) {
-      if (errno == EINTR) continue;
       // The reader closed the pipe. The tools then exit with 0, as documented for the command line.
       return output_error(errno == EPIPE ? "out-closed" : "out-write", "cannot be written: " + errno_text(errno), path);
     }
@@ -47,14 +39,12 @@ tl::unexpected<Error> is_input(const std::string& path) {
   return output_error("out-is-input", "is one of the inputs; choose another name for the output", path);
 }
 
-Status is_no_input(const struct stat& there, const std::string& path, const OutputOptions& options) {
-  if (!S_ISREG(there.st_mode)) return {};
+Status is_no_input(const os::FileStatus& there, const std::string& path, const OutputOptions& options) {
+  if (!there.is_file()) return {};
   if (was_read(there)) return is_input(path);
   for (const std::string& input : options.inputs) {
-    struct stat other {};
-    if (::stat(input.c_str(), &other) == 0 && same_file(there, other)) {
-      return is_input(path);
-    }
+    const auto other = os::status(input);
+    if (other && there.is_same_file(*other)) return is_input(path);
   }
   return {};
 }
@@ -63,33 +53,30 @@ Status is_no_input(const struct stat& there, const std::string& path, const Outp
 
 bool is_standard_output(const std::string& path) {
   if (path == "-") return true;
-  struct stat there {
-  }, standard{};
-  return ::stat(path.c_str(), &there) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0 && !S_ISREG(there.st_mode) &&
-         same_file(there, standard);
+  const auto there = os::status(path);
+  const auto standard = os::status(os::standard_output);
+  return there && standard && !there->is_file() && there->is_same_file(*standard);
 }
 
-Result<std::optional<mode_t>> AtomicOutput::look(const std::string& path, const OutputOptions& options) {
-  struct stat there {};
-  const bool exists = ::stat(path.c_str(), &there) == 0;
-  if (!exists && errno != ENOENT) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
-  if (exists) MU_TRY(is_no_input(there, path, options));
-  if (exists && S_ISDIR(there.st_mode))
+Result<std::optional<os::FileStatus>> AtomicOutput::look(const std::string& path, const OutputOptions& options) {
+  const auto there = os::status(path);
+  if (!there && errno != ENOENT) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
+  if (there) MU_TRY(is_no_input(*there, path, options));
+  if (there && there->is_folder())
     return output_error("out-directory", "is a directory; the output must be a file", path);
-  if (!exists || S_ISREG(there.st_mode)) MU_TRY(refuse_output_in_cache(path));
-  struct stat link {};
-  if (!exists && ::lstat(path.c_str(), &link) == 0) {
+  if (!there || there->is_file()) MU_TRY(refuse_output_in_cache(path));
+  if (!there && os::link_status(path)) {
     return output_error("out-link",
                         "is a symbolic link to a file that does not exist; remove the link or create the file", path);
   }
-  if (exists && S_ISREG(there.st_mode) && !options.force)
+  if (there && there->is_file() && !options.force)
     return output_error("out-exists", "already exists; pass --force to replace it", path);
-  return exists ? std::optional(there.st_mode) : std::nullopt;
+  return there;
 }
 
 Status AtomicOutput::check(const std::string& path, const OutputOptions& options) {
   if (is_standard_output(path)) return {};
-  MU_ASSIGN([[maybe_unused]] const std::optional<mode_t> mode, look(path, options));
+  MU_ASSIGN([[maybe_unused]] const std::optional<os::FileStatus> there, look(path, options));
   return {};
 }
 
@@ -97,23 +84,22 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
   AtomicOutput output;
   if (is_standard_output(path)) {
     output.path_ = stdout_name;
-    output.descriptor_ = STDOUT_FILENO;
-    if (options.binary && ::isatty(STDOUT_FILENO) != 0) {
+    output.descriptor_ = os::standard_output;
+    if (options.binary && os::is_terminal(os::standard_output)) {
       return output_error("out-terminal", "binary output is not written to a terminal; redirect it to a file or a pipe",
                           output.path_);
     }
     MU_TRY(standard_output_is_no_input());
-    struct stat standard {};
-    if (::fstat(STDOUT_FILENO, &standard) == 0) MU_TRY(is_no_input(standard, output.path_, options));
+    if (const auto standard = os::status(os::standard_output)) MU_TRY(is_no_input(*standard, output.path_, options));
     return output;
   }
   output.path_ = path;
-  MU_ASSIGN(const std::optional<mode_t> mode, look(path, options));
-  if (mode && !S_ISREG(*mode)) {
-    output.descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  MU_ASSIGN(const std::optional<os::FileStatus> there, look(path, options));
+  if (there && !there->is_file()) {
+    output.descriptor_ = os::open(path, os::writing);
     if (output.descriptor_ < 0) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
     output.owns_descriptor_ = true;
-    if (options.binary && ::isatty(output.descriptor_) != 0) {
+    if (options.binary && os::is_terminal(output.descriptor_)) {
       return output_error("out-terminal", "binary output is not written to a terminal; redirect it to a file or a pipe",
                           path);
     }
@@ -121,19 +107,18 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
   }
   // Resolve the path of an existing file, so that the target is replaced and a symbolic link remains.
   std::string target = path;
-  if (mode) {
-    char* resolved = ::realpath(path.c_str(), nullptr);
-    if (resolved == nullptr) return output_error("out-open", "cannot be resolved: " + errno_text(errno), path);
-    target = resolved;
-    ::free(resolved);
+  if (there) {
+    auto resolved = os::resolve(path);
+    if (!resolved) return output_error("out-open", "cannot be resolved: " + errno_text(errno), path);
+    target = std::move(*resolved);
   }
   // Defer signals until the new file has its guard.
   const SignalHold hold;
-  output.like_ = mode ? target : options.like;
-  const mode_t created = output.like_.empty() ? options.mode : mode_t{0600};
+  output.like_ = there ? target : options.like;
+  const unsigned created = output.like_.empty() ? options.mode : 0600;
   for (int attempt = 0; attempt < 100 && output.descriptor_ < 0; ++attempt) {
     output.temporary_ = temporary_name(target, attempt);
-    output.descriptor_ = ::open(output.temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, created);
+    output.descriptor_ = os::create(output.temporary_, created);
     if (output.descriptor_ < 0 && errno != EEXIST) break;
   }
   if (output.descriptor_ < 0) {
@@ -163,11 +148,11 @@ AtomicOutput::AtomicOutput(AtomicOutput&& other) noexcept
 
 AtomicOutput::~AtomicOutput() {
   close();
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (!temporary_.empty()) os::remove_file(temporary_);
 }
 
 void AtomicOutput::close() {
-  if (std::exchange(owns_descriptor_, false)) ::close(std::exchange(descriptor_, -1));
+  if (std::exchange(owns_descriptor_, false)) os::close(std::exchange(descriptor_, -1));
 }
 
 void AtomicOutput::pause() {
@@ -176,7 +161,7 @@ void AtomicOutput::pause() {
 
 Status AtomicOutput::resume() {
   if (temporary_.empty() || owns_descriptor_) return {};
-  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  descriptor_ = os::open(temporary_, os::reading_and_writing | os::no_link);
   if (descriptor_ < 0) return output_error("out-open", "cannot be opened again: " + errno_text(errno), path_);
   owns_descriptor_ = true;
   return {};
@@ -193,7 +178,7 @@ Status AtomicOutput::write_at(u64 offset, Bytes bytes) const {
 }
 
 Status AtomicOutput::set_size(u64 size) const {
-  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+  if (!os::set_size(descriptor_, size)) {
     return output_error("out-write", "cannot be extended to " + std::to_string(size) + " bytes: " + errno_text(errno),
                         path_);
   }
@@ -201,17 +186,16 @@ Status AtomicOutput::set_size(u64 size) const {
 }
 
 void AtomicOutput::start_write_back(u64 offset, u64 size) const {
-  if (seekable_) system::start_write_back(descriptor_, offset, size);
+  if (seekable_) os::start_write_back(descriptor_, offset, size);
 }
 
 Status AtomicOutput::let_go(u64 offset, u64 size) const {
   if (!seekable_) return {};
-  // The kernel reports a failed write-back once: here, and not again in fsync().
-  const int error = system::end_write_back(descriptor_, offset, size);
-  if (error == EIO || error == ENOSPC || error == EDQUOT) {
+  // The kernel reports a failed write-back once: here, and not again in sync().
+  if (const int error = os::end_write_back(descriptor_, offset, size); error != 0) {
     return output_error("out-write", "cannot be written: " + errno_text(error), path_);
   }
-  ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(size), POSIX_FADV_DONTNEED);
+  os::drop_from_cache(descriptor_, offset, size);
   return {};
 }
 
@@ -232,7 +216,7 @@ Status AtomicOutput::sync() {
     const std::string lost = copy_access(like_, descriptor_);
     if (!lost.empty()) remark_output(like_, "out-access", lost + "; nobody gains access by this");
   }
-  if (::fsync(descriptor_) != 0) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
+  if (!os::sync(descriptor_)) return output_error("out-sync", "cannot be synced: " + errno_text(errno), path_);
   is_synced_ = true;
   return {};
 }
@@ -248,19 +232,18 @@ Status AtomicOutput::place_new() {
     return output_error("out-exists", "was created by another program in the meantime; pass --force to replace it",
                         path_);
   };
-  if (system::rename(system::RenameMode::no_replace, temporary_, path_)) {
+  if (os::rename_new(temporary_, path_)) {
     place_ = Place::appeared;
     return {};
   }
   if (errno == EEXIST) return appeared();
-  if (!system::rename_is_unsupported()) return not_renamed(path_);
+  if (!os::rename_is_unsupported()) return not_renamed(path_);
   // A hard link does not replace an existing file either. If the file system has no hard links, checking first must do.
-  struct stat there {};
-  if (::link(temporary_.c_str(), path_.c_str()) == 0) {
-    ::unlink(temporary_.c_str());
-  } else if (errno == EEXIST || ::lstat(path_.c_str(), &there) == 0) {
+  if (os::link(temporary_, path_)) {
+    os::remove_file(temporary_);
+  } else if (errno == EEXIST || os::link_status(path_)) {
     return appeared();
-  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+  } else if (!os::rename(temporary_, path_)) {
     return not_renamed(path_);
   }
   place_ = Place::appeared;
@@ -268,39 +251,38 @@ Status AtomicOutput::place_new() {
 }
 
 Status AtomicOutput::replace_existing() {
-  if (system::rename(system::RenameMode::exchange, temporary_, path_)) {
+  if (os::exchange(temporary_, path_)) {
     place_ = Place::exchanged;
     return {};
   }
-  return system::rename_is_unsupported() ? replace_by_backup() : not_renamed(path_);
+  return os::rename_is_unsupported() ? replace_by_backup() : not_renamed(path_);
 }
 
 // Fallback where names cannot be exchanged. The old file gets a second name first, so that it always has one.
 Status AtomicOutput::replace_by_backup() {
   const std::string backup = backup_path();
-  const bool is_linked = ::link(path_.c_str(), backup.c_str()) == 0;
-  if (!is_linked && ::rename(path_.c_str(), backup.c_str()) != 0) return not_renamed(path_);
-  if (::rename(temporary_.c_str(), path_.c_str()) == 0) {
+  const bool is_linked = os::link(path_, backup);
+  if (!is_linked && !os::rename(path_, backup)) return not_renamed(path_);
+  if (os::rename(temporary_, path_)) {
     place_ = Place::backed_up;
     return {};
   }
   const auto failed = not_renamed(path_);
   if (is_linked) {
-    ::unlink(backup.c_str());
+    os::remove_file(backup);
   } else {
-    ::rename(backup.c_str(), path_.c_str());
+    os::rename(backup, path_);
   }
   return failed;
 }
 
 Status AtomicOutput::place() {
   if (temporary_.empty()) return {};
-  struct stat there {};
-  if (!replace_ || ::lstat(path_.c_str(), &there) != 0) return place_new();
-  if (S_ISDIR(there.st_mode))
-    return output_error("out-directory", "is a directory now; the output must be a file", path_);
+  const auto there = replace_ ? os::link_status(path_) : std::nullopt;
+  if (!there) return place_new();
+  if (there->is_folder()) return output_error("out-directory", "is a directory now; the output must be a file", path_);
   // Includes files that were opened for reading after the output was created.
-  if (was_read(there)) {
+  if (was_read(*there)) {
     return output_error("out-is-input", "is one of the inputs; choose another name for the output", path_);
   }
   return replace_existing();
@@ -311,13 +293,13 @@ Status AtomicOutput::take_back() {
   switch (place_) {
     case Place::temporary: return {};
     case Place::appeared:
-      if (::unlink(path_.c_str()) != 0) {
+      if (!os::remove_file(path_)) {
         return output_error("out-rename", "is left over: it cannot be removed: " + errno_text(errno), path_);
       }
       temporary_.clear();
       break;
     case Place::exchanged:
-      if (!system::rename(system::RenameMode::exchange, temporary_, path_)) {
+      if (!os::exchange(temporary_, path_)) {
         const std::string reason = errno_text(errno);
         // The replaced file is the only copy of the old content, so keep it under the temporary name.
         const std::string old = std::exchange(temporary_, {});
@@ -328,7 +310,7 @@ Status AtomicOutput::take_back() {
       }
       break;
     case Place::backed_up:
-      if (::rename(backup_path().c_str(), path_.c_str()) != 0) {
+      if (!os::rename(backup_path(), path_)) {
         return output_error(
             "out-rename",
             "was replaced and cannot be restored; its former content is in " + backup_path() + ": " + errno_text(errno),
@@ -342,8 +324,9 @@ Status AtomicOutput::take_back() {
 }
 
 void AtomicOutput::settle() {
-  if (place_ == Place::exchanged) ::unlink(temporary_.c_str());
-  if (place_ == Place::backed_up) ::unlink(backup_path().c_str());
+  pause();  // Windows renames no folder in which a file is open
+  if (place_ == Place::exchanged) os::remove_file(temporary_);
+  if (place_ == Place::backed_up) os::remove_file(backup_path());
   temporary_.clear();
   guard_ = TemporaryFileGuard();
 }

@@ -1,8 +1,6 @@
 // Output files that appear complete or not at all: written to a temporary file in the target's folder, synced, renamed.
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <optional>
 #include <span>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/os/files.h"
 #include "base/types.h"
 #include "io/interrupt.h"
 
@@ -20,7 +19,7 @@ struct OutputOptions {
   std::vector<std::string> inputs;  ///< files that will be read and must not be replaced; files already read
                                     ///< are known (io/standard_output.h)
   bool binary = true;               ///< binary output is never written to a terminal
-  mode_t mode = 0666;               ///< mode of a newly created file, before the umask
+  unsigned mode = 0666;             ///< mode of a newly created file, before the umask
   std::string like = {};            ///< for a new file: copies the access rights of this file (io/output_place.h)
 };
 
@@ -86,8 +85,8 @@ class AtomicOutput {
 
  private:
   AtomicOutput() = default;
-  /// Returns the mode of an existing file that may be replaced or written to, or nullopt if there is none.
-  static Result<std::optional<mode_t>> look(const std::string& path, const OutputOptions& options);
+  /// Returns the status of an existing file that may be replaced or written to, or nullopt if there is none.
+  static Result<std::optional<os::FileStatus>> look(const std::string& path, const OutputOptions& options);
   Status sync();
   void close();
   /// Steps of a commit, in atomic_commit.cc: place() renames to the final name and keeps the replaced file, take_back()

@@ -1,14 +1,12 @@
 #include "io/copy_range.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "base/system.h"
+#include "base/os/files.h"
 
 namespace modelutils {
 
@@ -26,19 +24,17 @@ Result<bool> same_bytes(const ByteSource& a, u64 offset_a, const ByteSource& b, 
 
 bool may_share_blocks(const RandomAccessFile& source, const std::string& folder) {
   const std::string place = folder.empty() ? "." : folder;
-  struct stat from {
-  }, to{};
-  if (::fstat(source.descriptor(), &from) != 0 || ::stat(place.c_str(), &to) != 0 || from.st_dev != to.st_dev) {
-    return false;
-  }
-  return system::has_shared_blocks(place);
+  const auto from = os::status(source.descriptor());
+  const auto to = os::status(place);
+  if (!from || !to || from->device != to->device) return false;
+  return os::has_shared_blocks(place);
 }
 
 Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOutput& output) {
   if (output.is_seekable()) {
     u64 position = output.appended();
     while (size > 0) {
-      const i64 done = system::copy_range(source.descriptor(), offset, output.descriptor(), position, size);
+      const i64 done = os::copy_range(source.descriptor(), offset, output.descriptor(), position, size);
       if (done <= 0) break;  // unsupported for these files, or an error that the fallback will report
       offset += static_cast<u64>(done);
       position += static_cast<u64>(done);

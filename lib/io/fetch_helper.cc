@@ -1,25 +1,18 @@
 #include "io/fetch_helper.h"
 
-#include <dlfcn.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
 #include <mutex>
 
 #include "base/log.h"
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
+#include "base/path.h"
 #include "io/remote_settings.h"
-
-extern char** environ;
 
 namespace modelutils {
 
@@ -66,28 +59,23 @@ constexpr std::string_view fetch_program = "libexec/modelutils/fetch";
 
 // Returns the helper of the installation that our library belongs to (PREFIX/lib or PREFIX/lib/MACHINE), for use inside
 // another program such as Python.
-std::optional<std::filesystem::path> helper_of_library() {
-  Dl_info library = {};
-  if (::dladdr(reinterpret_cast<const void*>(&helper_of_library), &library) == 0) return std::nullopt;
-  std::error_code failed;
-  std::filesystem::path folder = std::filesystem::canonical(library.dli_fname, failed).parent_path();
-  if (failed) return std::nullopt;
+std::optional<std::string> helper_of_library() {
+  std::string folder = parent_of(os::own_library());
+  if (folder.empty()) return std::nullopt;
   for (int level = 0; level < 2; ++level) {
-    folder = folder.parent_path();
-    if (std::filesystem::exists(folder / fetch_program, failed)) return folder / fetch_program;
+    folder = parent_of(folder);
+    if (std::string path = path_in(folder, fetch_program); os::status(path)) return path;
   }
   return std::nullopt;
 }
 
 std::string helper_path() {
-  if (!system::has_more_rights()) {
+  if (!os::has_more_rights()) {
     if (const auto path = environment_variable("MODELUTILS_FETCH")) return *path;
   }
-  std::error_code failed;
-  const std::filesystem::path program = system::own_program();
-  const std::filesystem::path beside = program.parent_path().parent_path() / fetch_program;
-  if (std::filesystem::exists(beside, failed)) return beside.string();
-  return helper_of_library().value_or(beside).string();
+  const std::string beside = path_in(parent_of(parent_of(os::own_program())), fetch_program);
+  if (os::status(beside)) return beside;
+  return helper_of_library().value_or(beside);
 }
 
 // Removes and returns the next word of a line from the helper; empty at the end.
@@ -107,32 +95,15 @@ class Helper {
   Helper() = default;
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
-  ~Helper() {
-    if (socket_ >= 0) ::close(socket_);
-    if (process_ > 0) {
-      while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
-  }
 
   Status start() {
     const std::string program = helper_path();
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return helper_error(errno_text(errno));
-    socket_ = ends[0];
-    // Buffer a part or two, so that the helper keeps receiving while we read. Failure is harmless.
-    ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes_under_way, sizeof bytes_under_way);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    std::string name = "fetch";
-    char* arguments[] = {name.data(), nullptr};
-    const int error = ::posix_spawn(&process_, program.c_str(), &actions, nullptr, arguments, environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
+    // It may send a part or two ahead, so that it keeps receiving while we read.
+    const int error = program_.start(program, "fetch", bytes_under_way);
+    if (error == ENOSYS) {
+      return helper_error("does not exist for this system; download the file first, for example with curl");
+    }
     if (error != 0) {
-      process_ = 0;
       return helper_error(fmt::format("({}) cannot be started: {}", program, errno_text(error)));
     }
     return send(fmt::format("{} {}\n", longest_silence(), remote_settings().allow_private_redirect ? 1 : 0));
@@ -205,27 +176,9 @@ class Helper {
     return *bytes;
   }
 
-  Status send(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent <= 0) return broken();
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return {};
-  }
+  Status send(std::string_view text) { return program_.send(text) ? Status{} : broken(); }
 
-  Status receive(void* out, std::size_t size) {
-    auto* to = static_cast<std::byte*>(out);
-    while (size > 0) {
-      const ssize_t got = ::recv(socket_, to, size, MSG_WAITALL);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return broken();
-      to += got;
-      size -= static_cast<std::size_t>(got);
-    }
-    return {};
-  }
+  Status receive(void* out, std::size_t size) { return program_.receive(out, size) ? Status{} : broken(); }
 
   Result<std::string> line() {
     std::string text;
@@ -240,8 +193,7 @@ class Helper {
 
   std::mutex mutex_;
   std::atomic<int> users_ = 0;
-  int socket_ = -1;
-  pid_t process_ = 0;
+  os::Partner program_;
 };
 
 // The helpers of this process. A file keeps its helper, which knows the file's redirect. pick() reserves the helper

@@ -1,8 +1,5 @@
 #include "io/interrupt.h"
 
-#include <signal.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
@@ -11,6 +8,9 @@
 #include <mutex>
 #include <new>
 #include <utility>
+
+#include "base/os/files.h"
+#include "base/os/process.h"
 
 namespace modelutils {
 
@@ -48,37 +48,10 @@ extern "C" void end_by_signal(int number) {
 void remove_temporary_files() {
   ending.store(true);
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
-    if (const char* name = slot->path.load(); name != nullptr) ::unlink(name);
+    if (const char* name = slot->path.load(); name != nullptr) os::remove_file(name);
   }
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {  // folders, which are empty now
-    if (const char* name = slot->path.load(); name != nullptr) ::rmdir(name);
-  }
-}
-
-// SA_RESETHAND has restored the default action by now, so raising the signal ends the process as usual, with a core
-// dump if enabled. raise() is needed for a signal sent by another process, which does not recur.
-extern "C" void end_by_fault(int number) {
-  remove_temporary_files();
-  ::raise(number);
-}
-
-// Handles SIGSEGV and the like: a stack that cannot grow (out of memory, or a limit) or a bug in our code. Not under
-// sanitizers, whose own handlers report more.
-void install_fault_handlers() {
-  alignas(16) static std::byte stack[16 * 1024];  // the normal stack may be exhausted
-  stack_t alternative{};
-  alternative.ss_sp = stack;
-  alternative.ss_size = sizeof stack;
-  if (::sigaltstack(&alternative, nullptr) != 0) return;
-  struct sigaction action {};
-  action.sa_handler = end_by_fault;
-  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
-  sigfillset(&action.sa_mask);
-  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE}) {
-    struct sigaction before {};
-    if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_DFL) {
-      ::sigaction(number, &action, nullptr);
-    }
+    if (const char* name = slot->path.load(); name != nullptr) os::remove_folder(name);
   }
 }
 
@@ -87,26 +60,12 @@ void install_fault_handlers() {
 void end_process(int status) {
   remove_temporary_files();
   constexpr char erase[] = "\r\033[K";  // erases the progress bar, if any
-  if (::isatty(STDERR_FILENO) != 0) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, erase, sizeof erase - 1);
-  }
-  ::_exit(status);
+  if (os::is_terminal(os::standard_error)) os::write(os::standard_error, erase, sizeof erase - 1);
+  os::exit_now(status);
 }
 
 void install_signal_handlers() {
-  struct sigaction action {};
-  action.sa_handler = end_by_signal;
-  sigfillset(&action.sa_mask);
-  // Signals from people, shells, batch systems and resource limits, and from abort().
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGABRT}) {
-    struct sigaction before {};
-    // A signal that the parent ignores (nohup) stays ignored.
-    if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
-    ::sigaction(number, &action, nullptr);
-  }
-  install_fault_handlers();
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is a write() error, like a full disk
+  os::handle_signals(end_by_signal, remove_temporary_files);
 }
 
 SignalHold::SignalHold() {
@@ -123,8 +82,9 @@ void SignalHold::done() {
 }
 
 TemporaryFileGuard::TemporaryFileGuard(const std::string& path) {
-  std::unique_ptr<char, decltype(&::free)> copy(::strdup(path.c_str()), &::free);
+  std::unique_ptr<char, decltype(&std::free)> copy(static_cast<char*>(std::malloc(path.size() + 1)), &std::free);
   if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy.get(), path.c_str(), path.size() + 1);
   const std::lock_guard lock(free_slots_mutex);
   if (first_free_slot != nullptr) {
     slot_ = std::exchange(first_free_slot, first_free_slot->next_free);
@@ -140,7 +100,7 @@ TemporaryFileGuard::TemporaryFileGuard(const std::string& path) {
 TemporaryFileGuard::~TemporaryFileGuard() {
   if (slot_ == nullptr) return;
   char* path = slot_->path.exchange(nullptr);
-  if (!ending.load()) ::free(path);  // otherwise the handler may be reading it; the process is about to end
+  if (!ending.load()) std::free(path);  // otherwise the handler may be reading it; the process is about to end
   const std::lock_guard lock(free_slots_mutex);
   slot_->next_free = std::exchange(first_free_slot, slot_);
 }

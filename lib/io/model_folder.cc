@@ -1,15 +1,10 @@
 #include "io/model_folder.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <limits>
 #include <memory>
@@ -17,33 +12,13 @@
 #include <utility>
 #include <vector>
 
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/random_access_file.h"
 #include "io/remote_address.h"
 
 namespace modelutils {
-
-namespace {
-
-struct CloseDirectory {
-  void operator()(DIR* stream) const { ::closedir(stream); }
-};
-
-EntryKind kind_of(mode_t mode) {
-  if (S_ISREG(mode)) return EntryKind::file;
-  if (S_ISDIR(mode)) return EntryKind::directory;
-  return S_ISLNK(mode) ? EntryKind::link : EntryKind::other;
-}
-
-EntryKind kind_of(int directory, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN) return kind_of(DTTOIF(entry.d_type));
-  struct stat status {};  // some file systems do not report the type
-  const bool known = ::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-  return known ? kind_of(status.st_mode) : EntryKind::other;
-}
-
-}  // namespace
 
 Result<DirectoryNames> DirectoryNames::read(const std::string& directory,
                                             const std::function<bool(std::string_view, EntryKind)>& keep) {
@@ -60,24 +35,17 @@ Result<DirectoryNames> DirectoryNames::read(const std::string& directory,
     }
     return names;
   }
-  const std::unique_ptr<DIR, CloseDirectory> stream(::opendir(directory.empty() ? "." : directory.c_str()));
-  if (stream == nullptr) return failed("cannot be opened: ", errno);
-  errno = 0;
-  for (const dirent* entry = ::readdir(stream.get()); entry != nullptr; entry = ::readdir(stream.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") {
-      const EntryKind kind = kind_of(::dirfd(stream.get()), *entry);
-      if (keep(name, kind)) {
-        if (names.text_.size() > std::numeric_limits<u32>::max() - name.size()) {
-          return failed("cannot be listed: ", EOVERFLOW);
-        }
-        names.names_.push_back({static_cast<u32>(names.text_.size()), kind});
-        names.text_.append(name).push_back('\0');
-      }
-    }
-    errno = 0;
-  }
-  if (errno != 0) return failed("cannot be listed: ", errno);
+  bool is_too_long = false;
+  const bool is_listed = os::list(directory.empty() ? "." : directory, [&](std::string_view name, EntryKind kind) {
+    if (!keep(name, kind)) return true;
+    is_too_long = names.text_.size() > std::numeric_limits<u32>::max() - name.size();
+    if (is_too_long) return false;
+    names.names_.push_back({static_cast<u32>(names.text_.size()), kind});
+    names.text_.append(name).push_back('\0');
+    return true;
+  });
+  if (is_too_long) return failed("cannot be listed: ", EOVERFLOW);
+  if (!is_listed) return failed("cannot be opened: ", errno);
   const char* text = names.text_.data();
   std::ranges::sort(names.names_, {}, [&](const Name& name) { return std::string_view(text + name.at); });
   return names;
@@ -136,14 +104,6 @@ bool is_in_hub_cache(std::string_view root, std::string_view path) {
   return parts.size() == 3 && parts[0] == "blobs" && is_shared_name(parts[1], parts[2]);
 }
 
-std::optional<std::string> resolved(const std::string& path) {
-  char* real = ::realpath(path.c_str(), nullptr);
-  if (real == nullptr) return std::nullopt;
-  std::string text(real);
-  ::free(real);
-  return text;
-}
-
 }  // namespace
 
 bool is_hub_repository_name(std::string_view base_name) {
@@ -152,16 +112,12 @@ bool is_hub_repository_name(std::string_view base_name) {
 }
 
 bool is_shared_blobs(const std::string& path) {
-  struct stat status {};
-  if (::lstat((path + "/" + std::string(shared_mark)).c_str(), &status) == 0) return true;
-  DIR* stream = ::opendir((path + "/..").c_str());
-  if (stream == nullptr) return false;
+  if (os::link_status(path + "/" + std::string(shared_mark))) return true;
   bool is_beside_repositories = false;
-  for (const dirent* entry = ::readdir(stream); entry != nullptr && !is_beside_repositories;
-       entry = ::readdir(stream)) {
-    is_beside_repositories = is_hub_repository_name(entry->d_name);
-  }
-  ::closedir(stream);
+  os::list(path + "/..", [&](std::string_view name, EntryKind) {
+    is_beside_repositories = is_hub_repository_name(name);
+    return !is_beside_repositories;
+  });
   return is_beside_repositories;
 }
 
@@ -180,16 +136,13 @@ bool stays_in_hub_cache(const std::string& root, const std::string& path) {
   std::string at = path;
   for (int links = 0; links <= most_links; ++links) {
     const std::string name = base_name_of(at);
-    const std::optional<std::string> folder = resolved(folder_of(at).empty() ? "." : folder_of(at));
+    const std::optional<std::string> folder = os::resolve(folder_of(at).empty() ? "." : folder_of(at));
     if (!folder || name.empty() || name == "." || name == "..") return false;
     at = *folder == "/" ? "/" + name : *folder + "/" + name;
     if (!is_in_hub_cache(root, at)) return false;
-    std::array<char, PATH_MAX> target{};
-    const ssize_t size = ::readlink(at.c_str(), target.data(), target.size());
-    struct stat status {};
-    if (size < 0) return ::lstat(at.c_str(), &status) == 0;
-    const std::string_view to(target.data(), static_cast<std::size_t>(size));
-    at = to.starts_with('/') ? std::string(to) : *folder + "/" + std::string(to);
+    const std::optional<std::string> to = os::read_link(at);
+    if (!to) return os::link_status(at).has_value();
+    at = os::is_absolute(*to) ? *to : *folder + "/" + *to;
   }
   return false;
 }
@@ -217,56 +170,8 @@ std::string in_cache_text(std::string_view cache) {
 
 namespace {
 
-/// Owns a file descriptor and closes it.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-  void reset(int number) {
-    if (number_ >= 0) ::close(number_);
-    number_ = number;
-  }
-
- private:
-  int number_;
-};
-
 tl::unexpected<Error> open_error(const std::string& path, int reason) {
   return input_error("io-open", "cannot be opened: " + errno_text(reason), {}, {}, path);
-}
-
-bool is_link(int directory, const std::string& name) {
-  struct stat status {};
-  return ::fstatat(directory, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode);
-}
-
-/// Opens `path` (relative to `directory`) for reading, one component at a time, without following links. Returns -1 and
-/// sets errno on failure. ELOOP means that a component is a link; `last` then tells whether it is the last one.
-int open_without_links(int directory, std::string_view path, bool& last) {
-  Descriptor at(::fcntl(directory, F_DUPFD_CLOEXEC, 0));
-  last = false;
-  while (at.number() >= 0) {
-    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-    const std::size_t end = std::min(path.find('/'), path.size());
-    const std::string step(path.substr(0, end));
-    path.remove_prefix(end);
-    last = path.find_first_not_of('/') == path.npos;
-    // O_NONBLOCK: opening a FIFO without a writer must not block.
-    const int flags =
-        O_NOFOLLOW | O_CLOEXEC | (last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : system::search_only() | O_DIRECTORY);
-    const int next = open_when_released(at.number(), step.c_str(), flags);
-    if (next < 0 && errno == ENOTDIR && !last && is_link(at.number(), step)) errno = ELOOP;
-    if (next < 0 || last) return next;
-    at.reset(next);
-  }
-  return -1;
 }
 
 bool is_below(std::string_view path, std::string_view directory) {
@@ -275,14 +180,13 @@ bool is_below(std::string_view path, std::string_view directory) {
 }
 
 Result<FolderFile> follow_link(const std::string& folder, const std::string& path) {
-  const std::optional<std::string> target = resolved(path);
+  const std::optional<std::string> target = os::resolve(path);
   if (!target) return open_error(path, errno);
-  const std::optional<std::string> home = resolved(folder);
+  const std::optional<std::string> home = os::resolve(folder);
   if (!home) return open_error(path, errno);
   const std::string cache = hub_cache_root(*home);
-  const Descriptor root(::open("/", system::search_only() | O_DIRECTORY | O_CLOEXEC));
   bool last = false;
-  const int descriptor = open_without_links(root.number(), *target, last);
+  const int descriptor = os::open_without_links("/", *target, last);
   if (descriptor < 0) return open_error(path, errno);
   const bool is_outside = cache.empty() ? !is_below(*target, *home)
                                         : !stays_in_hub_cache(cache, *target) || !stays_in_hub_cache(cache, path);
@@ -307,8 +211,7 @@ std::string ModelFolder::file(std::string_view name) const {
 
 bool is_present(const std::string& path) {
   if (is_address(path)) return is_remote_present(path);
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+  return os::link_status(path) || (errno != ENOENT && errno != ENOTDIR);
 }
 
 Result<std::vector<std::string>> list_if_present(const std::string& directory) {
@@ -318,21 +221,13 @@ Result<std::vector<std::string>> list_if_present(const std::string& directory) {
     for (RemoteName& name : there) names.push_back(std::move(name.name));
     return names;
   }
-  DIR* stream = ::opendir(directory.empty() ? "." : directory.c_str());
-  if (stream == nullptr) {
-    if (errno == ENOENT || errno == ENOTDIR) return names;
+  const auto add = [&](std::string_view name, EntryKind) {
+    names.emplace_back(name);
+    return true;
+  };
+  if (!os::list(directory.empty() ? "." : directory, add)) {
+    if (names.empty() && (errno == ENOENT || errno == ENOTDIR)) return names;
     return open_error(directory, errno);
-  }
-  errno = 0;
-  for (const dirent* entry = ::readdir(stream); entry != nullptr; entry = ::readdir(stream)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-    errno = 0;
-  }
-  const int reason = errno;
-  ::closedir(stream);
-  if (reason != 0) {
-    return input_error("io-open", "cannot be listed: " + errno_text(reason), {}, {}, directory);
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -342,10 +237,8 @@ Result<FolderFile> open_in_folder(const std::string& folder, std::string_view na
   const std::string path = ModelFolder(folder).file(name);
   if (is_address(folder)) return open_at_address(folder, name, path);
   const std::string home = folder.empty() ? "." : folder;
-  const Descriptor directory(::open(home.c_str(), system::search_only() | O_DIRECTORY | O_CLOEXEC));
-  if (directory.number() < 0) return open_error(path, errno);
   bool last = false;
-  const int descriptor = open_without_links(directory.number(), name, last);
+  const int descriptor = os::open_without_links(home, name, last);
   if (descriptor < 0 && errno == ELOOP) {
     MU_ASSIGN(FolderFile linked, follow_link(home, path));
     linked.is_below_linked_dir = !last;

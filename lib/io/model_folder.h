@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/os/files.h"
 #include "base/types.h"
 #include "io/random_access_file.h"
 
@@ -18,8 +19,7 @@ namespace modelutils {
 
 // The names in one directory, possibly millions: stored in one block of text plus eight bytes each.
 
-/// The type of a directory entry.
-enum class EntryKind : u8 { file, directory, link, other };
+using os::EntryKind;
 
 class DirectoryNames {
  public:

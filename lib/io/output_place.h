@@ -2,8 +2,6 @@
 // the file that it replaces, and a folder whose changed names are durable.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 
 #include "base/error.h"
@@ -29,7 +27,7 @@ std::string temporary_name(const std::string& path, int attempt);
 /// Removes temporary files that killed processes left behind for outputs named `path`: regular files of `owner` or this
 /// user, with a temporary name from this machine, whose process has ended or belongs to an earlier boot. Files from
 /// other machines remain, as their process may still run. Files that cannot be listed or removed are skipped.
-void remove_abandoned(const std::string& path, uid_t owner);
+void remove_abandoned(const std::string& path, unsigned owner);
 
 // Makes changed names durable: a file created, renamed or removed in a folder survives a crash only after this.
 

@@ -9,16 +9,10 @@
 
 #include "base/byte_reader.h"
 #include "base/error.h"
+#include "base/os/files.h"
 #include "base/types.h"
 
 namespace modelutils {
-
-// Opens files on which another process may hold a lease.
-
-/// Like ::openat(), for flags that include O_NONBLOCK. If another process holds a lease (an in-place edit), openat()
-/// fails with EWOULDBLOCK and asks that process to release it. This function waits for the release, at most a minute;
-/// the system revokes a lease after 45 seconds.
-int open_when_released(int directory, const char* path, int flags);
 
 // Pipes, FIFOs and devices. They are read forward only; bytes are kept, so that a header can be read again, until
 // go_forward().
@@ -131,17 +125,8 @@ class MappedFile {
 
 // A lock on a file during an in-place edit. It keeps a second edit out, even under another name of the same file.
 
-enum class EditLock : unsigned char {
-  taken,
-  held,     ///< another process edits the file
-  unknown,  ///< the system or file system has no such locks
-};
-
-/// Locks the file of `descriptor`, which must be open for writing. The lock lasts until the last duplicate of the
-/// descriptor is closed. It is an open file description lock (fcntl(2)); it does not affect other readers and writers.
-EditLock lock_for_edit(int descriptor);
-
-/// True if another open file description holds the lock. Does not take it.
-bool is_edit_locked(int descriptor);
+using os::EditLock;
+using os::is_edit_locked;
+using os::lock_for_edit;
 
 }  // namespace modelutils

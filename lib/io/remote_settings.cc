@@ -1,19 +1,18 @@
 #include "io/remote_settings.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include "base/log.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
+#include "base/path.h"
 #include "io/hash.h"
 
 namespace modelutils {
@@ -24,12 +23,9 @@ constexpr std::size_t max_token = 4096;
 constexpr std::string_view token_characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
 
 bool is_on(const char* name) {
-  const auto value = environment_variable(name);
-  if (!value) return false;
-  for (const char* on : {"1", "ON", "YES", "TRUE"}) {
-    if (::strcasecmp(value->c_str(), on) == 0) return true;
-  }
-  return false;
+  std::string value = environment_variable(name).value_or("");
+  for (char& c : value) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+  return value == "1" || value == "ON" || value == "YES" || value == "TRUE";
 }
 
 std::string trimmed(std::string_view text) {
@@ -39,11 +35,35 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(space) - first + 1));
 }
 
+std::string home_folder() {
+  return environment_variable("HOME").value_or(environment_variable("USERPROFILE").value_or(""));
+}
+
 std::string token_file() {
   if (const auto path = environment_variable("HF_TOKEN_PATH")) return *path;
   if (const auto home = environment_variable("HF_HOME")) return *home + "/token";
   if (const auto cache = environment_variable("XDG_CACHE_HOME")) return *cache + "/huggingface/token";
-  return environment_variable("HOME").value_or("") + "/.cache/huggingface/token";
+  return home_folder() + "/.cache/huggingface/token";
+}
+
+// Returns the bytes of a regular file; nullopt if it has more than `most` or cannot be read.
+std::optional<std::string> read_file(const std::string& path, unsigned flags, u64 most) {
+  const int descriptor = os::open(path, os::reading | os::no_wait | flags);
+  if (descriptor < 0) return std::nullopt;
+  std::optional<std::string> text;
+  const auto status = os::status(descriptor);
+  if (status && status->is_file() && status->size <= most) {
+    text.emplace(static_cast<std::size_t>(status->size), '\0');
+    std::size_t done = 0;
+    while (done < text->size()) {
+      const i64 got = os::read(descriptor, text->data() + done, text->size() - done);
+      if (got <= 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    if (done < text->size()) text.reset();
+  }
+  os::close(descriptor);
+  return text;
 }
 
 }  // namespace
@@ -54,8 +74,8 @@ RemoteSettings& remote_settings() {
 }
 
 std::optional<std::string> environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return {};
+  auto value = os::environment(name);
+  if (value && value->empty()) value.reset();
   return value;
 }
 
@@ -73,9 +93,9 @@ std::string hub_token() {
     if (text.empty()) text = trimmed(environment_variable(name).value_or(""));
   }
   if (text.empty()) {
-    std::ifstream file(token_file());
-    std::getline(file, text);
-    text = trimmed(text);
+    constexpr u64 most = 64 << 10;
+    text = read_file(token_file(), 0, most).value_or("");
+    text = trimmed(text.substr(0, text.find('\n')));
   }
   const bool is_plain = text.find_first_not_of(token_characters) == std::string::npos;
   return is_plain && text.size() <= max_token ? text : std::string();
@@ -98,8 +118,6 @@ u64 longest_silence() {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view first_line = "modelutils header 1";
 constexpr u64 max_bytes = u64{256} << 20;
 constexpr u64 max_entry = u64{65} << 20;
@@ -107,40 +125,24 @@ constexpr u64 max_entry = u64{65} << 20;
 // Returns the cache folder, creating it for this user only if it does not exist. Empty if that fails.
 std::string folder() {
   const auto set = environment_variable("XDG_CACHE_HOME");
-  const auto home = environment_variable("HOME");
-  if (!set && !home) return {};
-  const std::string base = set ? *set : *home + "/.cache";
-  if (!base.starts_with('/')) return {};
-  std::error_code failed;
-  fs::create_directories(base, failed);
+  const std::string home = home_folder();
+  if (!set && home.empty()) return {};
+  const std::string base = os::from_native(set ? *set : home + "/.cache");
+  if (!os::is_absolute(base)) return {};
+  for (std::size_t end = base.find('/', 1); !os::is_folder(base); end = base.find('/', end + 1)) {
+    os::make_folder(base.substr(0, end), 0777);
+    if (end == base.npos) break;
+  }
   const std::string ours = base + "/modelutils";
   for (const std::string& path : {ours, ours + "/headers"}) {
-    if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) return {};
-    struct stat status {};
+    constexpr unsigned owner_only = 0700, others = 0077;
+    if (!os::make_folder(path, owner_only) && errno != EEXIST) return {};
     // Refuse a folder that belongs to another user, and links.
-    if (::lstat(path.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != ::geteuid()) return {};
-    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0 && ::chmod(path.c_str(), S_IRWXU) != 0) return {};
+    const auto there = os::link_status(path);
+    if (!there || !there->is_folder() || there->owner != os::user_id()) return {};
+    if ((there->mode & others) != 0 && !os::set_mode(path, owner_only)) return {};
   }
   return ours + "/headers";
-}
-
-std::optional<std::string> read_file(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) return std::nullopt;
-  struct stat status {};
-  std::optional<std::string> text;
-  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && static_cast<u64>(status.st_size) <= max_entry) {
-    text.emplace(static_cast<std::size_t>(status.st_size), '\0');
-    std::size_t done = 0;
-    while (done < text->size()) {
-      const ssize_t got = ::read(descriptor, text->data() + done, text->size() - done);
-      if (got <= 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    if (done < text->size()) text.reset();
-  }
-  ::close(descriptor);
-  return text;
 }
 
 std::string_view take_line(std::string_view& text) {
@@ -153,24 +155,24 @@ std::string_view take_line(std::string_view& text) {
 // Removes the oldest entries until `more` bytes fit.
 void make_room(const std::string& folder, u64 more) {
   struct Entry {
-    fs::file_time_type time;
+    i64 time;
     u64 size;
-    fs::path path;
+    std::string path;
   };
   std::vector<Entry> entries;
   u64 sum = more;
-  std::error_code failed;
-  for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
-    std::error_code gone;
-    const u64 size = fs::file_size(at->path(), gone);
-    if (gone) continue;
-    entries.push_back({fs::last_write_time(at->path(), gone), size, at->path()});
-    sum += size;
-  }
+  os::list(folder, [&](std::string_view name, os::EntryKind) {
+    std::string path = path_in(folder, name);
+    if (const auto there = os::status(path); there && there->is_file()) {
+      entries.push_back({there->modified, there->size, std::move(path)});
+      sum += there->size;
+    }
+    return true;
+  });
   std::ranges::sort(entries, {}, &Entry::time);
   for (const Entry& entry : entries) {
     if (sum <= max_bytes) return;
-    if (fs::remove(entry.path, failed)) sum -= entry.size;
+    if (os::remove_file(entry.path)) sum -= entry.size;
   }
 }
 
@@ -193,7 +195,7 @@ HeaderCache::HeaderCache(const std::string& url, std::string name)
 
 std::optional<CachedHeader> HeaderCache::find(const std::string& version, std::optional<u64> total) const {
   if (path_.empty()) return std::nullopt;
-  const auto text = read_file(path_);
+  const auto text = read_file(path_, os::no_link, max_entry);
   if (!text) return std::nullopt;
   std::string_view rest = *text;
   CachedHeader header;
@@ -215,23 +217,24 @@ void HeaderCache::keep(const std::string& version, u64 total, std::span<const st
   if (path_.empty() || version.empty()) return;
   const std::string top =
       fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", first_line, name_, url_, version, total, bytes.size());
-  make_room(fs::path(path_).parent_path(), top.size() + bytes.size());
-  std::string staging = path_ + "-XXXXXX";
-  const int descriptor = ::mkostemp(staging.data(), O_CLOEXEC);  // mode 0600
+  make_room(parent_of(path_), top.size() + bytes.size());
+  static std::atomic<unsigned> number = 0;
+  const std::string staging = fmt::format("{}-{}-{}", path_, os::process_id(), number++);
+  const int descriptor = os::create(staging, 0600);
   if (descriptor < 0) return;
   bool is_done = true;
   for (const std::string_view part :
        {std::string_view(top), std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size())}) {
     std::string_view left = part;
     while (!left.empty() && is_done) {
-      const ssize_t done = ::write(descriptor, left.data(), left.size());
+      const i64 done = os::write(descriptor, left.data(), left.size());
       is_done = done > 0;
       if (is_done) left.remove_prefix(static_cast<std::size_t>(done));
     }
   }
-  ::close(descriptor);
-  if (!is_done || ::rename(staging.c_str(), path_.c_str()) != 0) {
-    ::unlink(staging.c_str());
+  os::close(descriptor);
+  if (!is_done || !os::rename(staging, path_)) {
+    os::remove_file(staging);
     return;
   }
   log_info("{}: kept {} bytes of the header", name_, bytes.size());

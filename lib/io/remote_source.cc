@@ -9,10 +9,10 @@
 #include <list>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "base/log.h"
 #include "base/name_index.h"
+#include "base/os/thread.h"
 #include "io/fetch_helper.h"
 #include "io/remote_address.h"
 #include "io/remote_settings.h"
@@ -337,7 +337,7 @@ void open_ahead(const std::vector<std::string>& paths, const std::vector<u64>& h
     }
   };
   {
-    std::vector<std::jthread> threads;
+    std::vector<os::Thread> threads;
     for (std::size_t i = 0; i < std::min(threads_ahead, paths.size()); ++i) threads.emplace_back(open_next);
   }
   const std::lock_guard lock(open_remotes().mutex);

@@ -1,19 +1,18 @@
 #include "io/standard_output.h"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <filesystem>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "base/escape.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -21,27 +20,20 @@ namespace modelutils {
 
 namespace {
 
-struct Guarded {
-  dev_t device;
-  ino_t inode;
-  bool has_content;
-};
-
-std::optional<Guarded> guarded;  // set before threads start
+std::optional<os::FileStatus> guarded;  // set before threads start
 std::mutex mutex;
 std::optional<Error> conflict;
 
 }  // namespace
 
 void guard_standard_output() {
-  struct stat status {};
   // Pipes and terminals may be both read and written.
-  if (::fstat(STDOUT_FILENO, &status) != 0 || !S_ISREG(status.st_mode)) return;
-  guarded = Guarded{status.st_dev, status.st_ino, status.st_size > 0};
+  const auto there = os::status(os::standard_output);
+  if (there && there->is_file()) guarded = there;
 }
 
-Status refuse_standard_output(const struct stat& status, const std::string& path) {
-  if (!guarded || status.st_dev != guarded->device || status.st_ino != guarded->inode) return {};
+Status refuse_standard_output(const os::FileStatus& status, const std::string& path) {
+  if (!guarded || !guarded->is_same_file(status)) return {};
   auto refused =
       output_error("out-is-input",
                    "is one of the inputs, but standard output is redirected to it; redirect it to another file", path);
@@ -53,14 +45,14 @@ Status refuse_standard_output(const struct stat& status, const std::string& path
 Status compare_inputs(const std::vector<std::string>& paths, const std::function<void(const std::string&)>& open) {
   // With a single path, the tool opens it before it writes. If standard output was empty, an input that is the same
   // file holds nothing of value.
-  if (!guarded || !guarded->has_content) return {};
-  std::error_code ignored;
-  if (paths.size() < 2 && !std::filesystem::is_directory(paths.front(), ignored)) return {};
+  if (!guarded || guarded->size == 0) return {};
+  if (paths.size() < 2 && !os::is_folder(paths.front())) return {};
   for (const std::string& path : paths) {
-    struct stat status {};
     if (path == "-") {
-      if (::fstat(STDIN_FILENO, &status) == 0) MU_TRY(refuse_standard_output(status, "standard input"));
-    } else if (::stat(path.c_str(), &status) == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
+      if (const auto input = os::status(os::standard_input)) {
+        MU_TRY(refuse_standard_output(*input, "standard input"));
+      }
+    } else if (const auto there = os::status(path); there && (there->is_file() || there->is_folder())) {
       open(path);
       MU_TRY(standard_output_is_no_input());
     }
@@ -91,15 +83,15 @@ Status TextOutput::flush() {
     buffer_.clear();
     return status_;
   }
-  if (descriptor_ == STDOUT_FILENO && status_) status_ = standard_output_is_no_input();
+  if (descriptor_ == os::standard_output && status_) status_ = standard_output_is_no_input();
   std::string_view left = buffer_;
   while (!left.empty() && status_ && !closed_) {
-    const ssize_t done = ::write(descriptor_, left.data(), left.size());
+    const i64 done = os::write(descriptor_, left.data(), left.size());
     if (done >= 0) {
       left.remove_prefix(static_cast<std::size_t>(done));
     } else if (errno == EPIPE) {
       closed_ = true;
-    } else if (errno != EINTR) {
+    } else {
       status_ = output_error("out-write", "cannot be written: " + errno_text(errno), "standard output");
     }
   }
@@ -112,8 +104,8 @@ namespace {
 bool remembers = false;  // set before threads start
 std::mutex read_files_mutex;
 
-std::set<std::pair<dev_t, ino_t>>& read_files() {
-  static std::set<std::pair<dev_t, ino_t>> files;
+std::set<std::pair<u64, u64>>& read_files() {
+  static std::set<std::pair<u64, u64>> files;
   return files;
 }
 
@@ -123,16 +115,16 @@ void remember_read_files() {
   remembers = true;
 }
 
-void note_read_file(const struct stat& status) {
-  if (!remembers || !S_ISREG(status.st_mode)) return;
+void note_read_file(const os::FileStatus& status) {
+  if (!remembers || !status.is_file()) return;
   const std::lock_guard lock(read_files_mutex);
-  read_files().emplace(status.st_dev, status.st_ino);
+  read_files().emplace(status.device, status.inode);
 }
 
-bool was_read(const struct stat& status) {
+bool was_read(const os::FileStatus& status) {
   if (!remembers) return false;
   const std::lock_guard lock(read_files_mutex);
-  return read_files().contains({status.st_dev, status.st_ino});
+  return read_files().contains({status.device, status.inode});
 }
 
 namespace {
@@ -142,12 +134,11 @@ constexpr auto interval = std::chrono::milliseconds(100);
 constexpr auto first_delay = std::chrono::milliseconds(300);  // short runs draw nothing
 
 std::size_t columns_of_stderr() {
-  struct winsize size {};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  return os::terminal_columns(os::standard_error).value_or(80);
 }
 
 void write_stderr(std::string_view text) {
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  os::write(os::standard_error, text.data(), text.size());
 }
 
 }  // namespace

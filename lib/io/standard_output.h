@@ -2,8 +2,6 @@
 // the files that were read, which no output and no redirection of the shell may replace.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/os/files.h"
 #include "base/types.h"
 
 namespace modelutils {
@@ -28,7 +27,7 @@ Status compare_inputs(const std::vector<std::string>& paths, const std::function
 
 /// Returns "out-is-input" (kind output) if the opened input is the file behind standard output, and records that error.
 /// `status` is the status of the opened file, `path` its path as the user gave it.
-Status refuse_standard_output(const struct stat& status, const std::string& path);
+Status refuse_standard_output(const os::FileStatus& status, const std::string& path);
 
 /// Call before the first write to standard output. Returns the error that an input caused, if any.
 Status standard_output_is_no_input();
@@ -67,10 +66,10 @@ class TextOutput {
 void remember_read_files();
 
 /// Records a file. Call it for every file opened for reading.
-void note_read_file(const struct stat& status);
+void note_read_file(const os::FileStatus& status);
 
 /// True if this run has opened the file for reading. Several threads may call it at once.
-bool was_read(const struct stat& status);
+bool was_read(const os::FileStatus& status);
 
 // A progress bar on standard error: bytes done, rate, time left. Erased when done.
 

@@ -11,6 +11,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/parse_number.h"
 #include "base/utf8.h"
 
 namespace modelutils::json {
@@ -207,7 +208,7 @@ bool is_small(std::string_view decimal) {
 bool read_number(Number& number) {
   const std::string_view text = number.text;
   const auto converted = [&](auto& value) {
-    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
+    return number_from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
   };
   if (text.find_first_of(".eE") == text.npos) {
     const bool is_negative = text.front() == '-';

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/bump/bump5_layout.h"

@@ -1,11 +1,13 @@
 #include "model/download_record.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cerrno>
+#include <functional>
 
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -14,8 +16,6 @@
 namespace modelutils {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t sha256_digits = 64;
 constexpr std::size_t sha1_digits = 40;
@@ -48,23 +48,21 @@ std::optional<DownloadRecord> read_metadata(const std::string& path) {
 
 // Finds the record of a download into one of the folders that contain the file.
 std::optional<DownloadRecord> find_metadata(const std::string& path) {
-  fs::path folder = fs::path(path).parent_path();
+  std::string folder = parent_of(path);
   for (int level = 0; level < max_levels; ++level) {
-    const fs::path records = folder / ".cache/huggingface/download";
-    if (is_present(records.string())) {
-      return read_metadata((records / fs::path(path).lexically_relative(folder)).string() + ".metadata");
-    }
-    if (!folder.has_relative_path()) break;
-    folder = folder.parent_path();
+    const std::string records = path_in(folder, ".cache/huggingface/download");
+    if (is_present(records)) return read_metadata(path_in(records, path_from(folder, path)) + ".metadata");
+    std::string above = parent_of(folder);
+    if (above == folder) break;
+    folder = std::move(above);
   }
   return std::nullopt;
 }
 
 // True if a file in a Hugging Face cache, or a link on the way to it, is outside the cache.
 bool leads_outside(const std::string& path) {
-  std::error_code failed;
-  const fs::path folder = fs::canonical(fs::path(path).parent_path(), failed);
-  return failed || !stays_in_hub_cache(hub_cache_root(folder.string()), path);
+  const auto folder = os::resolve(parent_of(path));
+  return !folder || !stays_in_hub_cache(hub_cache_root(*folder), path);
 }
 
 }  // namespace
@@ -108,51 +106,53 @@ std::optional<HubPlace> hub_place(std::string_view path) {
   return place;
 }
 
-std::string normal_path(const std::string& path) {
-  std::error_code failed;
-  const fs::path absolute = fs::absolute(path, failed);
-  return (failed ? fs::path(path) : absolute).lexically_normal().string();
+namespace {
+
+// Calls visit(path) for everything below a folder, without following links, until it returns false or a folder cannot
+// be listed. Returns false then.
+bool for_all_below(const std::string& folder, const std::function<bool(const std::string& path)>& visit) {
+  bool goes_on = true;
+  const bool is_listed = os::list(folder, [&](std::string_view name, EntryKind kind) {
+    const std::string path = folder + "/" + std::string(name);
+    goes_on = visit(path) && (kind != EntryKind::directory || for_all_below(path, visit));
+    return goes_on;
+  });
+  return is_listed && goes_on;
 }
+
+}  // namespace
 
 std::vector<SharedLink> shared_links(const std::string& root) {
   std::vector<SharedLink> links;
-  std::error_code unresolved;
   const std::string start = normal_path(root + "/blobs/");
-  const std::string resolved_start = fs::canonical(root, unresolved).string() + "/blobs/";  // for absolute links
+  const std::string resolved_start = os::resolve(root).value_or("") + "/blobs/";  // for absolute links
   const auto add = [&](const std::string& path) {
-    std::error_code no_link;
-    const fs::path target = fs::read_symlink(path, no_link);
-    if (no_link) return;
-    const std::string to = normal_path((fs::path(path).parent_path() / target).string());
+    const auto target = os::read_link(path);
+    if (!target) return true;
+    const std::string to = normal_path(path_in(parent_of(path), *target));
     if (to.starts_with(start) || to.starts_with(resolved_start)) links.push_back({path, base_name_of(to)});
+    return true;
   };
   const auto repositories = DirectoryNames::read(root, [](std::string_view name, EntryKind kind) {
     return kind != EntryKind::file && is_hub_repository_name(name);
   });
   for (std::size_t i = 0; repositories && i < repositories->size(); ++i) {
     const std::string repository = root + (root.ends_with('/') ? "" : "/") + std::string(repositories->name(i));
-    std::error_code failed;
-    for (const char* folder : {"/blobs", "/snapshots"}) {
-      for (fs::recursive_directory_iterator at(repository + folder, failed), end; !failed && at != end;
-           at.increment(failed)) {
-        add(at->path().string());
-      }
-    }
+    for (const char* folder : {"/blobs", "/snapshots"}) for_all_below(repository + folder, add);
   }
   std::ranges::sort(links, {}, &SharedLink::blob);
   return links;
 }
 
 std::string shared_blob_root(const std::string& path) {
-  const fs::path absolute = normal_path(path);
-  const std::string name = absolute.filename().string();
-  const fs::path prefix = absolute.parent_path();
-  if (prefix.filename().string() != name.substr(0, 2) || prefix.parent_path().filename() != "blobs") return {};
-  if (!is_shared_blobs(prefix.parent_path().string())) return {};
-  const std::string below = "blobs/" + prefix.filename().string() + "/" + name;
+  const std::string absolute = normal_path(path);
+  const std::string name = base_name_of(absolute), prefix = parent_of(absolute), blobs = parent_of(prefix);
+  if (base_name_of(prefix) != name.substr(0, 2) || base_name_of(blobs) != "blobs") return {};
+  if (!is_shared_blobs(blobs)) return {};
+  const std::string below = "blobs/" + base_name_of(prefix) + "/" + name;
   // Keep the path as the user gave it, for messages.
   if (path.ends_with("/" + below)) return path.substr(0, path.size() - below.size());
-  return prefix.parent_path().parent_path().string() + "/";
+  return parent_of(blobs) + "/";
 }
 
 DownloadRecord DownloadRecords::find(const std::string& path) {
@@ -174,13 +174,10 @@ DownloadRecord DownloadRecords::find(const std::string& path) {
 
 DownloadRecord DownloadRecords::find_in_snapshot(const std::string& path, const HubPlace& place) {
   DownloadRecord record{.revision = place.revision};
-  std::error_code no_link;
-  const fs::path target = fs::read_symlink(path, no_link);
-  if (!no_link) {
-    const std::string blob = (fs::path(path).parent_path() / target).lexically_normal().string();
+  if (const auto target = os::read_link(path)) {
+    const std::string blob = normalised(path_in(parent_of(path), *target));
     const auto blob_place = hub_place(blob);
-    struct stat status {};
-    record.is_missing = ::stat(path.c_str(), &status) != 0 && errno == ENOENT;
+    record.is_missing = !os::status(path) && errno == ENOENT;
     const bool is_blob = blob_place && blob_place->is_blob;
     record.is_outside = record.is_missing ? !is_blob : leads_outside(path);
     if (is_blob) record.blob = blob;
@@ -218,9 +215,8 @@ constexpr u64 max_manifest_bytes = u64{16} << 20;
 
 // Returns the models folder to which a manifest at this path belongs; empty if the path cannot be a manifest's.
 std::string models_folder(const std::string& path) {
-  const std::filesystem::path absolute(normal_path(path));
-  const std::filesystem::path manifests = absolute.parent_path().parent_path().parent_path().parent_path();
-  return manifests.filename() == "manifests" ? manifests.parent_path().string() : std::string();
+  const std::string manifests = parent_of(parent_of(parent_of(parent_of(normal_path(path)))));
+  return base_name_of(manifests) == "manifests" ? parent_of(manifests) : std::string();
 }
 
 tl::unexpected<Error> refused(std::string message, std::string where = {}) {
@@ -252,9 +248,8 @@ std::string OllamaManifest::blob(const OllamaLayer& layer) const {
 }
 
 bool is_ollama_manifest(const std::string& path) {
-  std::error_code ignored;
   const std::string folder = models_folder(path);
-  return !folder.empty() && std::filesystem::is_directory(folder + "/blobs", ignored);
+  return !folder.empty() && os::is_folder(folder + "/blobs");
 }
 
 Result<OllamaManifest> read_ollama_manifest(const std::string& path) {
@@ -281,8 +276,6 @@ Result<OllamaManifest> read_ollama_manifest(const std::string& path) {
   return manifest;
 }
 
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr int most_entries = 100000;  // over all snapshots of a repository
@@ -299,7 +292,7 @@ std::string first_of(const std::string& directory, EntryKind wanted, std::string
 std::optional<std::string> snapshot_file(const std::string& path) {
   if (const std::string root = shared_blob_root(path); !root.empty()) {
     for (const SharedLink& link : shared_links(root)) {
-      if (link.target != fs::path(path).filename()) continue;
+      if (link.target != base_name_of(path)) continue;
       const std::optional<HubPlace> at = hub_place(normal_path(link.blob));
       if (!at) continue;  // it belongs to no repository
       auto file = at->is_blob ? snapshot_file(link.blob) : std::optional(link.blob);
@@ -316,16 +309,13 @@ std::optional<std::string> snapshot_file(const std::string& path) {
   const std::string repository =
       path.ends_with(below) ? path.substr(0, path.size() - below.size()) : place->repository + "/";
   std::optional<std::string> found;
-  std::error_code failed;
   int entries = 0;
-  for (auto entry = fs::recursive_directory_iterator(repository + "snapshots", failed);
-       !failed && entry != fs::recursive_directory_iterator() && ++entries < most_entries; entry.increment(failed)) {
-    std::error_code no_link;
-    const fs::path target = fs::read_symlink(entry->path(), no_link);
-    if (no_link || target.filename() != place->name) continue;
-    std::string file = entry->path().string();
-    if (!found || file < *found) found = std::move(file);
-  }
+  for_all_below(repository + "snapshots", [&](const std::string& file) {
+    if (++entries >= most_entries) return false;
+    const auto target = os::read_link(file);
+    if (target && base_name_of(*target) == place->name && (!found || file < *found)) found = file;
+    return true;
+  });
   return found;
 }
 

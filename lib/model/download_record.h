@@ -47,9 +47,6 @@ struct HubPlace {
 /// Parses an absolute path without "." and ".."; nullopt if it is not in such a cache.
 std::optional<HubPlace> hub_place(std::string_view path);
 
-/// Returns the absolute path without "." and ".."; does not resolve links.
-std::string normal_path(const std::string& path);
-
 /// A repository's blob that is a link to a blob shared by the whole cache.
 struct SharedLink {
   std::string blob;    ///< path of the repository's blob, beginning with the given root

@@ -1,16 +1,15 @@
 #include "model/format.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <string>
 
 #include "base/byte_reader.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/bump/document.h"
 #include "formats/bump/header.h"
@@ -148,14 +147,13 @@ Result<PathProbe> probe_path(const std::string& path, OutsideLinks links) {
   PathProbe probe;
   probe.path = path;
   probe.links = links;
-  std::error_code ignored;
   if (path == "-") return input_error("io-not-regular", "is not a regular file", {}, {}, path);
   if (is_remote_folder(path)) {
     MU_TRY(remote_listing(path));
     probe.is_directory = true;
-  } else if (std::filesystem::is_directory(path, ignored)) {
+  } else if (os::is_folder(path)) {
     // Without these rights the directory would look empty, and thus like another kind of directory.
-    if (::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) != 0) {
+    if (!os::may_enter(path)) {
       return input_error("io-open", "cannot be opened: " + errno_text(errno), {}, {}, path);
     }
     if (is_bump_folder(path)) return probe_path(path + "/" + std::string(bump5_weights_name), links);

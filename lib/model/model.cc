@@ -10,6 +10,7 @@
 #include "arch/families.h"
 #include "arch/names.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/bump/document.h"

@@ -1,15 +1,14 @@
 #include "model/model_tree.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/name_index.h"
 #include "base/not_found.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/gguf/split_set.h"
 #include "formats/pytorch/parse.h"
@@ -32,22 +31,15 @@ std::string joined(const std::string& folder, std::string_view name) {
 
 // Returns the first bytes of a regular file; nullopt for other files and if it cannot be read.
 std::optional<std::string> head_of(const std::string& path) {
-  const int descriptor = open_when_released(AT_FDCWD, path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int descriptor = os::open(path, os::reading | os::no_wait);
   if (descriptor < 0) return std::nullopt;
-  struct stat status {};
+  const auto status = os::status(descriptor);
   std::string head(file_kind_bytes, '\0');
-  ssize_t size = -1;
-  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
-    size = ::pread(descriptor, head.data(), head.size(), 0);
-  }
-  ::close(descriptor);
+  const i64 size = status && status->is_file() ? os::read_at(descriptor, head.data(), head.size(), 0) : -1;
+  os::close(descriptor);
   if (size < 0) return std::nullopt;
   head.resize(static_cast<std::size_t>(size));
   return head;
-}
-
-i64 modified(const struct stat& status) {
-  return i64{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 void count(TreeRest::Kind& kind, const std::string& first) {
@@ -92,9 +84,8 @@ class Walk {
   // True on the first visit of a directory. Only links can lead to one twice.
   bool enter(const std::string& path) {
     if (options_.links != OutsideLinks::follow) return true;
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return true;  // opening it will report the reason
-    return folders_.insert(status.st_dev, status.st_ino);
+    const auto there = os::status(path);
+    return !there || folders_.insert(there->device, there->inode);  // if it fails, opening it will report the reason
   }
 
   void visit(const std::string& path, const std::string& below) {
@@ -102,9 +93,7 @@ class Walk {
     auto names =
         DirectoryNames::read(path, [&](std::string_view name, EntryKind kind) { return keep(folder, name, kind); });
     if (!names) {
-      struct stat status {};
-      const bool is_gone =
-          ::stat(path.c_str(), &status) != 0 && errno == ENOENT;  // removed since the folder was listed
+      const bool is_gone = !os::status(path) && errno == ENOENT;  // removed since the folder was listed
       if (!is_gone)
         stopped_ = stopped_ || !found_({.path = path, .folder = below, .problem = std::move(names.error())});
       return;
@@ -238,7 +227,7 @@ class Walk {
     const EntryKind kind = folder.names.kind(number);
     if (kind == EntryKind::directory || folder.covers(name)) return;
     const std::string path = joined(folder.path, name);
-    if (kind == EntryKind::link && is_directory(path)) return;  // visited by visit_folder()
+    if (kind == EntryKind::link && os::is_folder(path)) return;  // visited by visit_folder()
     TreeEntry entry{.path = path, .folder = folder.below};
     if (folder.has_manifests) {
       entry.is_manifest = true;
@@ -274,11 +263,6 @@ class Walk {
            pytorch::is_checkpoint(head, name);
   }
 
-  static bool is_directory(const std::string& path) {
-    struct stat status {};
-    return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-  }
-
   // Returns the common part of the names of a split model's files; empty for a model in one file.
   static std::string gguf_set(std::string_view name) {
     const auto split = gguf::parse_split_name(name);
@@ -311,7 +295,7 @@ class Walk {
     const std::string_view name = folder.names.name(number);
     const EntryKind kind = folder.names.kind(number);
     const std::string path = joined(folder.path, name);
-    if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !is_directory(path))) return;
+    if (kind == EntryKind::link && (options_.links != OutsideLinks::follow || !os::is_folder(path))) return;
     if (kind != EntryKind::directory && kind != EntryKind::link) return;
     // In a cache, the files of a revision are links to the blobs. Blobs without a link belong to no revision.
     if (name == "blobs" && ((is_hub_repository(folder) && folder.names.contains("snapshots")) ||
@@ -337,16 +321,16 @@ class Walk {
     bool is_newer = !options_.newer_than;
     const std::optional<u64> repository = repository_of(folder);
     for (const std::string& name : files) {
-      struct stat status {};
-      if (::stat(joined(folder.path, name).c_str(), &status) != 0) {
+      const auto status = os::status(joined(folder.path, name));
+      if (!status) {
         is_new = is_newer = true;  // verifying it will report the problem
         continue;
       }
-      entry.bytes += static_cast<u64>(status.st_size);
+      entry.bytes += status->size;
       // Repositories of a cache share files, but each has its own models.
-      const bool is_first = files_.insert(status.st_dev, status.st_ino);
-      if (repository ? files_.insert(status.st_dev ^ *repository, status.st_ino) : is_first) is_new = true;
-      if (options_.newer_than && modified(status) > *options_.newer_than) is_newer = true;
+      const bool is_first = files_.insert(status->device, status->inode);
+      if (repository ? files_.insert(status->device ^ *repository, status->inode) : is_first) is_new = true;
+      if (options_.newer_than && status->modified > *options_.newer_than) is_newer = true;
     }
     if (!is_new) {
       ++rest_.repeated;

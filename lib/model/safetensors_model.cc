@@ -5,6 +5,7 @@
 
 #include "arch/families.h"
 #include "arch/geometry.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/pytorch/check_records.h"

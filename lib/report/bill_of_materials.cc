@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/escape.h"
+#include "base/os/process.h"
 #include "io/hash.h"
 #include "json/writer.h"
 #include "report/prompt.h"
@@ -236,7 +237,7 @@ constexpr std::string_view tool = "urn:modelutils:verify";
 std::string created() {
   const auto now = static_cast<std::time_t>(report_time());
   std::tm parts{};
-  gmtime_r(&now, &parts);
+  os::utc_time(now, parts);
   char text[32] = {};
   const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
   return std::string(text, size);

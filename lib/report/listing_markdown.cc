@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/escape.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "report/key_text.h"

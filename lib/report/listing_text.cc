@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/escape.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "io/hash.h"

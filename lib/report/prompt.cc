@@ -10,6 +10,7 @@
 
 #include "base/escape.h"
 #include "base/not_found.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -20,7 +21,7 @@
 namespace modelutils {
 
 i64 report_time() {
-  if (const char* stated = std::getenv("SOURCE_DATE_EPOCH")) return std::atoll(stated);
+  if (const auto stated = os::environment("SOURCE_DATE_EPOCH")) return std::atoll(stated->c_str());
   return static_cast<i64>(std::time(nullptr));
 }
 

@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 
 #include "base/escape.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/hash.h"
 #include "json/writer.h"
@@ -25,8 +26,7 @@ std::unique_ptr<VerifyForm> make_verify_form(std::string_view form, bool strict)
 
 std::string path_of_finding(const VerifyReport& report, const Finding& finding) {
   if (finding.file.empty()) return report.path;
-  std::error_code ignored;
-  const bool is_folder = std::filesystem::is_directory(report.path, ignored);
+  const bool is_folder = os::is_folder(report.path);
   const std::string folder = is_folder ? report.path : std::string(folder_of(report.path));
   if (folder.empty()) return finding.file;
   return folder.ends_with('/') ? folder + finding.file : folder + "/" + finding.file;
@@ -232,12 +232,13 @@ constexpr u64 most_results = 25'000;                                   // GitHub
 
 // Returns the URI of a path, relative if it lies in the working directory. Bytes that a URI cannot contain become %XX.
 std::string uri(const std::string& path) {
-  std::error_code failed;
   std::string relative = path;
-  if (path.starts_with('/')) {
-    const std::filesystem::path here = std::filesystem::current_path(failed);
-    const std::string below = failed ? std::string() : std::filesystem::path(path).lexically_relative(here).string();
-    relative = below.empty() || below.starts_with("..") ? "file://" + path : below;
+  if (os::is_absolute(path)) {
+    const auto here = os::working_folder();
+    const std::string below = here ? path_from(*here, path) : std::string();
+    // "file:///C:/folder" on Windows
+    const std::string root = path.starts_with('/') ? "file://" : "file:///";
+    relative = below.empty() || below.starts_with("..") ? root + path : below;
   }
   const bool is_absolute = relative.starts_with("file://");
   std::string out = is_absolute ? "file://" : "";

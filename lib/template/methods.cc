@@ -5,6 +5,7 @@
 #include <cmath>
 #include <ctime>
 
+#include "base/os/process.h"
 #include "template/interpreter.h"
 #include "template/operators.h"
 #include "template/printing.h"
@@ -280,7 +281,7 @@ Outcome<Value> strftime_now(Interpreter& interpreter, const Value&, const Call& 
   text.resize(256 * format.size());
   const auto now = static_cast<std::time_t>(interpreter.now());
   std::tm local{};
-  if (::localtime_r(&now, &local) == nullptr) return machine.raise("year is out of range");
+  if (!os::local_time(now, local)) return machine.raise("year is out of range");
   text.resize(std::strftime(text.data(), text.size(), format.c_str(), &local));
   return machine.text(std::move(text));
 }

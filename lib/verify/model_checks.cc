@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <filesystem>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "arch/loader_forms.h"
 #include "base/byte_reader.h"
 #include "base/parallel.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "convert/to_gguf/adapter_to_gguf.h"
 #include "model/adapter/pairs.h"
@@ -231,7 +231,7 @@ namespace {
 
 // Returns ".gguf" for "a/b.GGUF"; empty if there is no extension.
 std::string extension_of(const std::string& path) {
-  std::string extension = std::filesystem::path(path).extension().string();
+  std::string extension = extension_of_path(path);
   for (char& c : extension) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
   return extension;
 }

@@ -1,15 +1,12 @@
 #include "verify/verify.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <filesystem>
 #include <new>
 #include <utility>
 
+#include "base/os/files.h"
 #include "base/parallel.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/remote_address.h"
 #include "io/standard_output.h"
@@ -25,18 +22,13 @@ namespace {
 
 // True for a directory that can be listed and entered. Without these permissions a walk would find nothing.
 bool is_open_directory(const std::string& path) {
-  std::error_code ignored;
-  if (is_remote_folder(path)) return true;
-  return std::filesystem::is_directory(path, ignored) &&
-         ::faccessat(AT_FDCWD, path.c_str(), R_OK | X_OK, AT_EACCESS) == 0;
+  return is_remote_folder(path) || (os::is_folder(path) && os::may_enter(path));
 }
 
 Result<i64> time_of(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) {
-    return input_error("io-open", "cannot be examined: " + errno_text(errno), {}, {}, path);
-  }
-  return i64{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  const auto there = os::status(path);
+  if (!there) return input_error("io-open", "cannot be examined: " + errno_text(errno), {}, {}, path);
+  return there->modified;
 }
 
 // The files named in a checksum list, used when no path is given: as in sha256sum -c, only these are verified.

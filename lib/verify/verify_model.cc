@@ -1,13 +1,14 @@
 #include "verify/verify_model.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <chrono>
 #include <new>
 #include <utility>
 
 #include "base/log.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/fetch_helper.h"
 #include "io/model_folder.h"
@@ -221,16 +222,16 @@ class ModelVerifier::Run {
     for (const OllamaLayer& layer : manifest->layers) {
       const std::string path = manifest->blob(layer);
       const std::string name = layer_text(layer);
-      struct stat status {};
       ++report_.files;
-      if (::stat(path.c_str(), &status) != 0) {
+      const auto status = os::status(path);
+      if (!status) {
         log_.add({.code = "cache-blob-missing",
                   .message = "incomplete: the blob is not there; download the model again",
                   .file = name,
                   .leads = true});
         continue;
       }
-      const u64 size = static_cast<u64>(status.st_size);
+      const u64 size = status->size;
       report_.bytes += size;
       if (size != layer.bytes) {
         log_.error(Scope::container, "cache-blob-size",

@@ -3,13 +3,14 @@
 #include "cli/command.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <stdexcept>
 
 #include "base/not_found.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
 #include "base/text.h"
 #include "cli/help_text.h"
 #include "cli/option_values.h"
@@ -56,6 +57,13 @@ std::string unknown_option(std::string_view given, const std::vector<Flag>& flag
     if (!flag.is_positional()) closest.offer(flag.long_name());
   }
   return fmt::format("unknown option '{}'{}", given, closest.hint());
+}
+
+// Returns a value with '/' between the parts of a path, if it is one.
+std::string with_slashes(const Flag& flag, std::string value) {
+  const bool is_path =
+      flag.kind == ValueKind::file || flag.kind == ValueKind::output_file || flag.kind == ValueKind::directory;
+  return is_path ? os::from_native(std::move(value)) : std::move(value);
 }
 
 When when(std::string_view text) {
@@ -193,8 +201,11 @@ void Command::State::tell_cli11(const std::vector<std::string>& arguments) {
 
 // Fills Entry::values with CLI11's results and the arguments left over.
 Status Command::State::collect() {
-  for (Entry& entry : entries) {
-    if (entry.option != nullptr) entry.values = entry.option->results();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].option == nullptr) continue;
+    for (const std::string& value : entries[i].option->results()) {
+      entries[i].values.push_back(with_slashes(flags[i], value));
+    }
   }
   // CLI11 checks the number of values only if no other option follows.
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -213,7 +224,13 @@ Status Command::State::collect() {
     while (i < flags.size() && !(flags[i].is_positional() && (entries[i].several || entries[i].values.empty()))) ++i;
     if (i == flags.size()) return usage_error(fmt::format("unexpected argument '{}'", argument));
     if (argument.empty()) return usage_error("a file name is empty");
-    entries[i].values.push_back(argument);
+    if (is_address(argument)) {
+      entries[i].values.push_back(argument);
+      continue;
+    }
+    for (std::string& meant : os::expand_wildcards(argument)) {
+      entries[i].values.push_back(with_slashes(flags[i], std::move(meant)));
+    }
   }
   return {};
 }
@@ -229,7 +246,7 @@ void Command::State::collect_ordered() {
       const std::size_t number = taken[i]++;
       const std::size_t count = std::max<std::size_t>(entry.values_per_use, 1);
       if (number % count == 0) target.push_back({std::string(flags[i].long_name()), {}});
-      if (entry.values_per_use > 0) target.back().values.push_back(option->results()[number]);
+      if (entry.values_per_use > 0) target.back().values.push_back(with_slashes(flags[i], option->results()[number]));
     }
   }
 }
@@ -423,7 +440,8 @@ void Command::add_common_flags() {
 std::optional<int> Command::parse(int argc, char** argv) {
   add_common_flags();
   hf::read_hub_listings();
-  std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
+  std::vector<std::string> given = os::arguments(argc, argv);
+  if (!given.empty()) given.erase(given.begin());
   if (state_->find_long("--no-cache") != nullptr) {  // the tool reads models at addresses
     for (std::string& argument : given) argument = hide_query(argument);
   }

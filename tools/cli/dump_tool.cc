@@ -1,11 +1,10 @@
 #include "cli/dump_tool.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <span>
 
 #include "base/not_found.h"
+#include "base/os/files.h"
 #include "cli/pager.h"
 #include "io/fetch_helper.h"
 #include "io/remote_address.h"
@@ -17,7 +16,7 @@ namespace modelutils::cli {
 namespace {
 
 bool stdin_is_seekable() {
-  return ::lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0;
+  return os::position(os::standard_input).has_value();
 }
 
 class Dumper {

@@ -3,15 +3,16 @@
 #define SPDLOG_FMT_EXTERNAL
 #define SPDLOG_HEADER_ONLY
 #define SPDLOG_NO_EXCEPTIONS
+#define SPDLOG_EOL "\n"
 #include <fmt/core.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <unistd.h>
 
 #include <utility>
 
 #include "base/escape.h"
 #include "base/log.h"
+#include "base/os/files.h"
 #include "cli/command.h"
 #include "io/atomic_directory.h"
 #include "io/remote_settings.h"
@@ -26,7 +27,7 @@ void write_line(std::string line) {
   line += '\n';
   std::string_view left = line;
   while (!left.empty()) {
-    const ssize_t done = ::write(STDERR_FILENO, left.data(), left.size());
+    const i64 done = os::write(os::standard_error, left.data(), left.size());
     if (done < 0) return;  // the error cannot be reported anywhere
     left.remove_prefix(static_cast<std::size_t>(done));
   }

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/parse_number.h"
+
 namespace modelutils::cli {
 
 namespace {
@@ -14,8 +16,7 @@ namespace {
 std::optional<double> percentage(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
   double percent = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), percent, std::chars_format::general);
+  const auto [end, error] = number_from_chars(text.data(), text.data() + text.size(), percent);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(percent) || percent < 0)
     return std::nullopt;
   return percent / 100;

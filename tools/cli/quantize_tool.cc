@@ -1,7 +1,6 @@
 #include "cli/quantize_tool.h"
 
-#include <unistd.h>
-
+#include "base/os/files.h"
 #include "io/atomic_output.h"
 #include "io/standard_output.h"
 #include "report/tool_reports.h"
@@ -16,7 +15,7 @@ Status show_quantized(const requantize::QuantizeRequest& request, std::string_vi
   for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
   const bool plan = request.dry_run;
   const bool stdout_is_free = plan || !is_standard_output(request.output);
-  TextOutput out(stdout_is_free && (plan || !form.empty()) ? STDOUT_FILENO : STDERR_FILENO);
+  TextOutput out(stdout_is_free && (plan || !form.empty()) ? os::standard_output : os::standard_error);
   if (form == "json") {
     out << quantize_json(report);
   } else if (plan || !common.quiet) {

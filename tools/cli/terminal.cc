@@ -1,9 +1,8 @@
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <string_view>
 
+#include "base/os/files.h"
+#include "base/os/process.h"
 #include "cli/command.h"
 #include "cli/pager.h"
 
@@ -11,9 +10,8 @@ namespace modelutils::cli {
 
 namespace {
 
-std::string_view environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? std::string_view{} : value;
+std::string environment(const char* name) {
+  return os::environment(name).value_or("");
 }
 
 bool decide(When when, bool automatic) {
@@ -23,7 +21,7 @@ bool decide(When when, bool automatic) {
 }  // namespace
 
 bool stdout_is_terminal() {
-  return has_pager() || ::isatty(STDOUT_FILENO) != 0;
+  return has_pager() || os::is_terminal(os::standard_output);
 }
 
 bool use_color(const CommonOptions& options) {
@@ -32,7 +30,8 @@ bool use_color(const CommonOptions& options) {
 }
 
 bool use_progress(const CommonOptions& options) {
-  return decide(options.progress, !options.quiet && ::isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb");
+  return decide(options.progress,
+                !options.quiet && os::is_terminal(os::standard_error) && environment("TERM") != "dumb");
 }
 
 std::size_t terminal_width(std::size_t fallback) {
@@ -42,9 +41,7 @@ std::size_t terminal_width(std::size_t fallback) {
     columns = columns * 10 + static_cast<std::size_t>(c - '0');
   }
   if (columns > 0) return columns;
-  struct winsize size {};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return fallback;
+  return os::terminal_columns(os::standard_output).value_or(fallback);
 }
 
 }  // namespace modelutils::cli

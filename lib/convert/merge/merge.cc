@@ -3,12 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <optional>
 
 #include "base/error.h"
+#include "base/parse_number.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "convert/merge/add_product.h"
@@ -79,7 +80,7 @@ Result<Wanted> parse_wanted(std::string_view text) {
   const std::size_t equals = text.rfind('=');
   if (equals != std::string_view::npos) {
     const std::string_view number = text.substr(equals + 1);
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), wanted.scale);
+    const auto [end, error] = number_from_chars(number.data(), number.data() + number.size(), wanted.scale);
     const bool is_number = error == std::errc{} && end == number.data() + number.size() && !number.empty();
     if (is_number && std::isfinite(wanted.scale)) {
       wanted.directory = text.substr(0, equals);

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <numeric>
 
 #include "arch/facts.h"
 #include "arch/projectors.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "convert/to_gguf/adapter_to_gguf.h"
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/plan.h"
@@ -257,12 +258,11 @@ class DirectorySource : public Source {
     model_ = mix_model_of(facts);
     alignment_ = document.alignment;
     remarks_ = plan_.report.remarks;
-    std::error_code error;
     if (is_address(plan_.model->directory)) return {};
-    for (std::filesystem::directory_iterator entry(plan_.model->directory, error), end; !error && entry != end;
-         entry.increment(error)) {
-      inputs_.push_back(entry->path().string());
-    }
+    os::list(plan_.model->directory, [&](std::string_view name, os::EntryKind) {
+      inputs_.push_back(path_in(plan_.model->directory, name));
+      return true;
+    });
     return {};
   }
 
@@ -284,9 +284,7 @@ u64 SourceTensor::row_size() const {
 
 Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,
                                                   unsigned threads) {
-  std::error_code error;
-  if (is_remote_folder(path) || std::filesystem::is_directory(path, error) ||
-      path.ends_with(".safetensors.index.json")) {
+  if (is_remote_folder(path) || os::is_folder(path) || path.ends_with(".safetensors.index.json")) {
     return DirectorySource::open(path, conversion, threads);
   }
   return GgufSource::open(path, conversion.adapters);

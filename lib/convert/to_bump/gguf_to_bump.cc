@@ -1,7 +1,6 @@
 #include "convert/to_bump/gguf_to_bump.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include "arch/families.h"
 #include "arch/projectors.h"
 #include "base/not_found.h"
+#include "base/os/files.h"
 #include "base/text.h"
 #include "convert/to_bump/bump5_config.h"
 #include "convert/to_bump/manifest.h"
@@ -296,9 +296,8 @@ class Conversion {
     } else if (manifest_) {
       MU_TRY(append(manifest_, bump_manifest_text(report_, streamed.entry_sha256)));
     }
-    struct stat status {};
-    if (weights_->is_seekable() && ::fstat(weights_->descriptor(), &status) == 0) {
-      report_.disk_bytes = static_cast<u64>(status.st_blocks) * 512;
+    if (const auto status = os::status(weights_->descriptor()); status && weights_->is_seekable()) {
+      report_.disk_bytes = status->disk_bytes;
     }
     return {};
   }

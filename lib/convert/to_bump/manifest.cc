@@ -3,11 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <vector>
 
 #include "base/escape.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/atomic_output.h"
 #include "io/output_place.h"
@@ -244,15 +245,12 @@ std::string gguf_to_bump_summary(const GgufToBumpReport& report) {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr u64 largest = ~u32{0};
 
 // True if `path` is or will be a regular file. Devices and FIFOs are written in place and have no files next to them.
 bool is_regular_output(const std::string& path) {
-  std::error_code ignored;
-  const auto status = fs::status(path, ignored);
-  return path != "-" && (!fs::exists(status) || fs::is_regular_file(status));
+  const auto there = os::status(path);
+  return path != "-" && (!there || there->is_file());
 }
 
 // Refuses an option that this version does not support.
@@ -282,23 +280,23 @@ Status check_numbers(const BumpRequest& request) {
 }
 
 std::string next_to(const std::string& path, std::string_view name) {
-  return (fs::path(path).parent_path() / name).string();
+  return path_in(parent_of(path), name);
 }
 
 // weights_manifest.json -> weights_manifest.map
 std::string map_path_of(const std::string& manifest) {
-  fs::path path(manifest);
-  return path.extension() == ".json" ? path.replace_extension(".map").string() : manifest + ".map";
+  constexpr std::string_view json = ".json";
+  const bool is_json = extension_of_path(manifest) == json;
+  return manifest.substr(0, manifest.size() - (is_json ? json.size() : 0)) + ".map";
 }
 
 // Replaces a folder by its weights.bump.
 void name_weights(BumpOutputPaths& paths) {
-  std::error_code ignored;
   const std::string& output = *paths.output;
-  const bool is_folder = fs::is_directory(output, ignored);
+  const bool is_folder = os::is_folder(output);
   if (!is_folder && !output.ends_with('/')) return;
   if (!is_folder) paths.new_folder = output;
-  paths.output = (fs::path(output) / bump5_weights_name).string();
+  paths.output = path_in(output, bump5_weights_name);
 }
 
 Status complete_v5(BumpOutputPaths& paths) {

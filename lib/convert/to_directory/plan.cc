@@ -8,6 +8,7 @@
 
 #include "arch/projectors.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "convert/to_directory/config_from_keys.h"
 #include "convert/to_directory/encode.h"

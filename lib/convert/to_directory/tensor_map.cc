@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "arch/loader_forms.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "convert/to_directory/config_from_keys.h"
@@ -301,7 +302,7 @@ class Reverser {
       made.by_element = true;
       made.may_quantize = false;
       made.unit = 1;
-      std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), made.operand);
+      number_from_chars(part.operand.data(), part.operand.data() + part.operand.size(), made.operand);
     }
     return made;
   }

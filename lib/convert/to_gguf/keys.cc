@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arch/prediction_rows.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/gguf/write.h"

@@ -1,8 +1,10 @@
 #include "convert/to_gguf/mlx_to_gguf.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <cerrno>
 
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "convert/to_gguf/plan.h"
 #include "convert/transfer/report.h"
@@ -18,12 +20,13 @@ Result<std::vector<std::string>> input_files(const HfModel& model) {
   std::vector<std::string> files = {model.config.path};
   for (const safetensors::ShardFile& shard : model.opened().set.files) files.push_back(shard.path);
   if (is_address(model.directory)) return files;
-  std::error_code error;
-  std::filesystem::directory_iterator entry(model.directory, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    files.push_back(entry->path().string());
+  const auto add = [&](std::string_view name, os::EntryKind) {
+    files.push_back(path_in(model.directory, name));
+    return true;
+  };
+  if (!os::list(model.directory, add)) {
+    return input_error("io-open", "cannot be listed: " + errno_text(errno), {}, {}, model.directory);
   }
-  if (error) return input_error("io-open", "cannot be listed: " + error.message(), {}, {}, model.directory);
   return files;
 }
 

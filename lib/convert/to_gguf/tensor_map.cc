@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "arch/loader_forms.h"
 #include "arch/prediction_rows.h"
 #include "arch/rope.h"
+#include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "convert/to_gguf/rows.h"
@@ -281,7 +281,7 @@ class NameMapper {
     if (part.operation == arch::Operation::unit_columns) return;
     if (tensor.operation == arch::Operation::none) {
       tensor.operation = part.operation;
-      std::from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
+      number_from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
     }
     tensor.is_whole = tensor.must_be_f32 = true;
     tensor.unit = 1;

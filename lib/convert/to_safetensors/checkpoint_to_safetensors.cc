@@ -7,6 +7,7 @@
 #include <map>
 #include <tuple>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "convert/transfer/report.h"
 #include "io/atomic_directory.h"

@@ -1,10 +1,6 @@
 #include "formats/gguf/edit_journal.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -15,6 +11,9 @@
 
 #include "base/byte_reader.h"
 #include "base/escape.h"
+#include "base/os/files.h"
+#include "base/os/process.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "io/hash.h"
@@ -166,9 +165,8 @@ u64 most_journal_bytes(u64 header_size) {
 }
 
 std::string this_writer() {
-  std::string text = "process " + std::to_string(::getpid());
-  struct utsname host {};
-  if (::uname(&host) == 0) text += " on " + escape(host.nodename);
+  std::string text = "process " + std::to_string(os::process_id());
+  if (const std::string host = os::host_name(); !host.empty()) text += " on " + escape(host);
   return text.substr(0, max_writer_bytes);
 }
 
@@ -196,36 +194,31 @@ using Names = std::vector<std::string>;
 
 constexpr std::size_t most_candidates = 64;
 
-bool is_same_time(const struct timespec& a, const struct timespec& b) {
-  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 // Caches the journals of the last folder listed: the models of a tree share folders, and a folder may have a hundred
 // thousand names.
 class LastFolder {
  public:
   std::shared_ptr<const Names> journals_in(const std::string& folder) {
-    struct stat there {};
-    if (::stat(folder.empty() ? "." : folder.c_str(), &there) != 0) return std::make_shared<Names>();
+    const auto there = os::status(folder.empty() ? "." : folder);
+    if (!there) return std::make_shared<Names>();
     const std::lock_guard lock(mutex_);
-    const bool is_known = names_ != nullptr && there.st_dev == status_.st_dev && there.st_ino == status_.st_ino &&
-                          is_same_time(there.st_mtim, status_.st_mtim);
+    const bool is_known = names_ != nullptr && there->is_same_file(status_) && there->modified == status_.modified;
     if (is_known) return names_;
     const auto is_journal = [](std::string_view name, EntryKind) { return name.ends_with(journal_ending); };
     auto names = std::make_shared<Names>();
     if (const auto listed = DirectoryNames::read(folder, is_journal)) {
       for (std::size_t i = 0; i < listed->size(); ++i) names->emplace_back(listed->name(i));
     }
-    status_ = there;
+    status_ = *there;
     // A change within the clock's resolution does not alter the folder's time, so a listing this recent is not kept.
-    constexpr time_t grain = 2;
-    names_ = ::time(nullptr) > there.st_mtim.tv_sec + grain ? names : nullptr;
+    constexpr i64 grain = 2, second = 1'000'000'000;
+    names_ = i64{std::time(nullptr)} > there->modified / second + grain ? names : nullptr;
     return names;
   }
 
  private:
   std::mutex mutex_;
-  struct stat status_ {};
+  os::FileStatus status_;
   std::shared_ptr<const Names> names_;
 };
 
@@ -277,30 +270,25 @@ Finding interruption(const FoundJournal& found, const RandomAccessFile& file, bo
 }  // namespace
 
 std::string journal_path(const std::string& path) {
-  char* resolved = ::realpath(path.c_str(), nullptr);
-  if (resolved == nullptr) return {};
-  std::string target = resolved;
-  ::free(resolved);
-  return target.append(journal_ending);
+  const auto target = os::resolve(path);
+  return target ? *target + std::string(journal_ending) : std::string();
 }
 
 JournalSearch look_at_journal(const RandomAccessFile& file, const std::string& journal, JournalOwner owner) {
   JournalSearch search;
-  const int descriptor = ::open(journal.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  const int descriptor = os::open(journal, os::reading | os::no_link | os::no_wait);
   if (descriptor < 0) {
     if (errno == ENOENT || errno == ENAMETOOLONG) return search;
     search.rejected = errno == ELOOP ? "it is a symbolic link" : "it cannot be opened: " + errno_text(errno);
     return search;
   }
-  struct stat model {
-  }, there{};
-  const bool is_examined = ::fstat(file.descriptor(), &model) == 0 && ::fstat(descriptor, &there) == 0;
+  const auto model = os::status(file.descriptor()), there = os::status(descriptor);
   const auto opened = RandomAccessFile::adopt(journal, descriptor);
-  if (!is_examined || !opened) {
+  if (!model || !there || !opened) {
     search.rejected = "it is not a regular file";
     return search;
   }
-  const bool is_trusted = there.st_uid == model.st_uid || there.st_uid == 0 || there.st_uid == ::geteuid();
+  const bool is_trusted = there->owner == model->owner || there->owner == 0 || there->owner == os::user_id();
   if (owner == JournalOwner::trusted && !is_trusted) {
     search.rejected = "its owner is not the file's";
     return search;
@@ -338,9 +326,8 @@ MovedJournals find_moved_journals(const RandomAccessFile& file, const std::strin
     JournalSearch search = look_at_journal(file, journal, JournalOwner::trusted);
     if (search.found) all.found.push_back(std::move(*search.found));
     if (search.rejected.empty() || search.is_of_another || !all.orphan.empty()) continue;
-    struct stat owner {};
     const std::string named = journal.substr(0, journal.size() - journal_ending.size());
-    if (::lstat(named.c_str(), &owner) == 0) continue;  // opening that file reports the journal
+    if (os::link_status(named)) continue;  // opening that file reports the journal
     all.orphan = journal;
     all.why_orphan = std::move(search.rejected);
   }

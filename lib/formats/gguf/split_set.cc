@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/gguf/edit_journal.h"
 #include "formats/gguf/parse.h"

@@ -1,11 +1,11 @@
 #include "formats/hf/config_members.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
 
+#include "base/parse_number.h"
 #include "json/writer.h"
 
 namespace modelutils::hf {
@@ -15,7 +15,7 @@ namespace {
 template <typename T>
 std::optional<T> number_of(std::string_view text) {
   T value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = number_from_chars(text.data(), text.data() + text.size(), value);
   return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 

@@ -1,13 +1,13 @@
 #include "formats/hf/names.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <vector>
 
+#include "base/os/files.h"
+#include "base/parse_number.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "json/reader.h"
@@ -173,7 +173,7 @@ std::string normal_size(std::string_view part) {
 std::optional<double> counted_size(std::string_view label) {
   double number = 0;
   const char* end = label.data() + label.size() - 1;
-  const auto [stop, error] = std::from_chars(label.data(), end, number);
+  const auto [stop, error] = number_from_chars(label.data(), end, number);
   if (error != std::errc() || stop != end) return std::nullopt;
   return number * std::pow(1000.0, static_cast<double>(units.find(label.back()) + 1));
 }
@@ -326,11 +326,7 @@ std::optional<std::string> cached_repository(std::string_view path) {
 }
 
 std::string resolved_path(const std::string& directory) {
-  std::string path = directory;
-  if (char* real = ::realpath(directory.c_str(), nullptr); real != nullptr) {
-    path = real;
-    ::free(real);
-  }
+  std::string path = os::resolve(directory).value_or(directory);
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }

@@ -14,8 +14,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/os/process.h"
 #include "base/parallel.h"
-#include "base/system.h"
 #include "formats/pytorch/zip.h"
 
 #if defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__))
@@ -178,7 +178,7 @@ CarrylessProduct best_carryless_product() {
   }();
   return best;
 #elif defined(MU_HAS_PRODUCT)
-  static const bool has = system::has_carryless_product();
+  static const bool has = os::has_carryless_product();
   return has ? CarrylessProduct::of_16_bytes : CarrylessProduct::none;
 #else
   return CarrylessProduct::none;

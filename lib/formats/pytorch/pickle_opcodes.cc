@@ -5,6 +5,7 @@
 #include <bit>
 #include <charconv>
 
+#include "base/parse_number.h"
 #include "formats/pytorch/pickle_machine.h"
 
 namespace modelutils::pytorch {
@@ -266,7 +267,7 @@ bool PickleMachine::push_number(u8 code) {
       std::string_view line;
       double number = 0;
       if (!take_line(line)) return false;
-      const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), number);
+      const auto [end, problem] = number_from_chars(line.data(), line.data() + line.size(), number);
       const bool is_whole = end == line.data() + line.size() && problem != std::errc::invalid_argument;
       return is_whole ? push(values_.real(number)) : broken("a line is not a floating-point number");
     }

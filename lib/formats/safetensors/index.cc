@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "base/name_index.h"
+#include "base/path.h"
 #include "formats/safetensors/parse.h"
 #include "formats/safetensors/text.h"
 #include "io/file_kind.h"

@@ -3,9 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/name_index.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/safetensors/index.h"
@@ -486,8 +487,7 @@ Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFil
                           CheckpointReader checkpoints) {
   ShardSet set;
   set.path = path;
-  std::error_code ignored;
-  if (path != "-" && (std::filesystem::is_directory(path, ignored) || is_remote_folder(path))) {
+  if (path != "-" && (os::is_folder(path) || is_remote_folder(path))) {
     MU_TRY(open_directory(set, links, ignore_index, checkpoints));
   } else if (path.ends_with(".json")) {
     MU_TRY(open_index_file(set, links, std::move(opened), checkpoints));

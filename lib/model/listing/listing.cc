@@ -9,6 +9,7 @@
 
 #include "base/name_index.h"
 #include "base/not_found.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/gguf/parse.h"
 #include "model/catalog.h"

@@ -10,6 +10,7 @@
 
 #include "base/byte_reader.h"
 #include "base/escape.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/hash.h"
 #include "model/catalog.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arch/prediction_rows.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "rules/gguf/component_rules.h"
 #include "rules/gguf/loader_rules.h"

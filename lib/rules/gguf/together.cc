@@ -12,6 +12,7 @@
 #include "arch/prediction_rows.h"
 #include "arch/projectors.h"
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/gguf/document.h"

@@ -8,15 +8,15 @@
 #include <bit>
 
 #include "base/byte_reader.h"
+#include "base/os/process.h"
 #include "base/parallel.h"
-#include "base/system.h"
 #include "base/utf8.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils {
 
 TextHash::TextHash() {
-  if (!system::random_bytes(&seed_, sizeof seed_)) {
+  if (!os::random_bytes(&seed_, sizeof seed_)) {
     seed_ = reinterpret_cast<u64>(this);  // a fallback: address space randomisation makes this hard to guess
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/hf/config_members.h"
 #include "tokenizer/pre_table.h"

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/parallel.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "convert/to_bump/bump5_config.h"
 #include "convert/to_bump/stream.h"

@@ -1,14 +1,14 @@
 #include "verify/cache/download_check.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
 #include <set>
 
+#include "base/os/files.h"
 #include "base/parallel.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -52,9 +52,9 @@ std::string algorithm_text(HashAlgorithm algorithm) {
 
 Result<std::string> DigestMemo::digest(const std::string& path, HashAlgorithm algorithm, Progress* progress) {
   MU_ASSIGN(const auto file, RandomAccessFile::open(path));
-  struct stat status {};
-  if (::fstat(file->descriptor(), &status) != 0) return digest_of(*file, algorithm, progress);
-  const Key key{status.st_dev, status.st_ino, algorithm};
+  const auto status = os::status(file->descriptor());
+  if (!status) return digest_of(*file, algorithm, progress);
+  const Key key{status->device, status->inode, algorithm};
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = known_.find(key); known != known_.end()) return known->second;
@@ -78,19 +78,16 @@ std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, 
     DownloadRecord record = records.find(file.path);
     if (record.is_missing) {
       missing.insert(file.name);
-      struct stat status {};
-      const std::string unfinished = record.blob + ".incomplete";
-      const bool has_begun = !record.blob.empty() && ::stat(unfinished.c_str(), &status) == 0;
+      const auto unfinished = record.blob.empty() ? std::nullopt : os::status(record.blob + ".incomplete");
       log.add(
           {.scope = Scope::container,
            .code = "cache-blob-missing",
-           .message = fmt::format("incomplete: the link{} leads to {}, which is not there{}; download the model "
-                                  "again",
-                                  of_revision(record),
-                                  record.blob.empty() ? std::string("a file") : "the blob " + base_name_of(record.blob),
-                                  has_begun ? fmt::format("; there is an unfinished download of {}",
-                                                          byte_text(static_cast<u64>(status.st_size)))
-                                            : ""),
+           .message = fmt::format(
+               "incomplete: the link{} leads to {}, which is not there{}; download the model "
+               "again",
+               of_revision(record),
+               record.blob.empty() ? std::string("a file") : "the blob " + base_name_of(record.blob),
+               unfinished ? fmt::format("; there is an unfinished download of {}", byte_text(unfinished->size)) : ""),
            .file = file.name,
            .leads = true});
       continue;
@@ -100,9 +97,9 @@ std::set<std::string> check_downloads(const std::vector<DownloadedFile>& files, 
       log.warning(Scope::container, "cache-link-outside",
                   "is a symbolic link that leads out of the download cache; check where it points");
     }
-    struct stat status {};
-    const bool has_size = ::stat(file.path.c_str(), &status) == 0;
-    const u64 size = static_cast<u64>(status.st_size);
+    const auto there = os::status(file.path);
+    const bool has_size = there.has_value();
+    const u64 size = has_size ? there->size : 0;
     if (has_size && record.bytes && size != *record.bytes) {
       if (options.is_broken) continue;  // the file's own rules have reported what is missing
       log.error(Scope::container, "cache-blob-size",
@@ -154,9 +151,9 @@ struct Some {
   std::string first;
 
   void add(const std::string& path, std::string_view name) {
-    struct stat status {};
-    if (::stat(path.c_str(), &status) == 0 || ::lstat(path.c_str(), &status) == 0)
-      bytes += static_cast<u64>(status.st_size);
+    auto there = os::status(path);
+    if (!there) there = os::link_status(path);
+    if (there) bytes += there->size;
     if (count++ == 0) first = name;
   }
 };

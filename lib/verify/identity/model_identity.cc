@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "formats/hf/model_card.h"
 #include "model/listing/listing.h"

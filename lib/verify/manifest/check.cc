@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "model/download_record.h"
 #include "rules/formats.h"

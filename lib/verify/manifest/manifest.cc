@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "io/file_kind.h"

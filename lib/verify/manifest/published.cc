@@ -2,8 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -18,8 +19,6 @@ namespace modelutils {
 
 namespace {
 
-namespace fs = std::filesystem;
-
 std::string folder_of_manifest(const std::string& path) {
   const std::string folder = path == "-" ? std::string() : folder_of(path);
   return normal_path(folder.empty() ? "." : folder);
@@ -27,7 +26,7 @@ std::string folder_of_manifest(const std::string& path) {
 
 // Returns the name of `path` relative to `folder`; empty if it is not below it.
 std::string name_below(const std::string& path, const std::string& folder) {
-  const std::string name = fs::path(normal_path(path)).lexically_relative(normal_path(folder)).string();
+  const std::string name = path_from(normal_path(folder), normal_path(path));
   return name.empty() || name == "." || name.starts_with("..") ? std::string() : name;
 }
 
@@ -45,7 +44,7 @@ void ManifestCheck::prepare_published() {
   const std::string folder = folder_of_manifest(manifest_->path);
   for (const std::string& given : paths_) {
     const std::string name = name_below(given, folder);
-    const std::string to_list = fs::path(folder).lexically_relative(normal_path(given)).string();
+    const std::string to_list = path_from(normal_path(given), folder);
     const bool holds_list = !to_list.empty() && !to_list.starts_with("..");
     if (holds_list || !name.empty()) given_below_.push_back(holds_list ? std::string() : name);
   }
@@ -87,8 +86,7 @@ bool ManifestCheck::leads_out(const std::string& path, const std::string& name, 
   std::string folder = folder_of_manifest(manifest_->path);
   std::string below = name_below(path, folder);
   for (const std::string& given : paths_) {
-    std::error_code ignored;
-    if (below.empty() && fs::is_directory(given, ignored)) below = name_below(path, folder = given);
+    if (below.empty() && os::is_folder(given)) below = name_below(path, folder = given);
   }
   if (below.empty()) return false;
   const auto opened = open_in_folder(folder, below);
@@ -104,8 +102,7 @@ bool ManifestCheck::leads_out(const std::string& path, const std::string& name, 
 void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progress* progress) {
   Others others;
   for (const std::string& path : paths_) {
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored)) {
+    if (os::is_folder(path)) {
       visit_files(path, others, log);
     } else if (const std::string name = published_name(path); !used_names_.contains(name)) {
       compare_later(path, name, others, log);  // not a model, or a model that could not be opened
@@ -129,14 +126,11 @@ void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progres
 void ManifestCheck::tell_what_is_missing(FindingLog& log) const {
   u64 not_asked = 0;
   std::string first_not_asked;
-  const bool has_folder = std::ranges::any_of(paths_, [](const std::string& path) {
-    std::error_code ignored;
-    return fs::is_directory(path, ignored);
-  });
+  const bool has_folder = std::ranges::any_of(paths_, [](const std::string& path) { return os::is_folder(path); });
   for (std::size_t i = 0; i < used_.size(); ++i) {
     if (used_[i]) continue;
     const std::string_view name = manifest_->entries[i].file;
-    if (name.starts_with('/')) {
+    if (os::is_absolute(name)) {
       log.error(Scope::data, "manifest-name",
                 "is an absolute name that matches none of the given files, so it is not opened", at_file(name));
     } else if (is_given(name) || (has_folder && is_of_operands_)) {

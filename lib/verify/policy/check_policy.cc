@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "base/not_found.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
@@ -70,11 +71,8 @@ class PolicyCheck {
   bool lies_in_the_model() const {
     const std::string folder = source_.folder();
     if (folder.empty() || policy_.path == "-") return false;
-    std::error_code failed;
-    const auto of_policy = std::filesystem::canonical(policy_.path, failed).parent_path();
-    if (failed) return false;
-    const auto of_model = std::filesystem::canonical(folder, failed);
-    return !failed && of_policy == of_model;
+    const auto of_policy = os::resolve(policy_.path), of_model = os::resolve(folder);
+    return of_policy && of_model && parent_of(*of_policy) == *of_model;
   }
 
   void check_requirements(const ModelIdentity& identity) {

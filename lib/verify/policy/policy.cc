@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/not_found.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "base/utf8.h"

@@ -6,10 +6,11 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <filesystem>
 #include <set>
 #include <vector>
 
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -224,8 +225,7 @@ class Check {
     // An untrusted statement says nothing about the files.
     if (!is_good) return {};
     MU_ASSIGN(statement_, parse_statement(bundle_.payload, "statement"));
-    std::error_code failed;
-    is_folder_ = std::filesystem::is_directory(path_, failed);
+    is_folder_ = os::is_folder(path_);
     if (statement_.is_single_file) {
       if (is_folder_) {
         return input_error("signature-file-missing",
@@ -319,8 +319,8 @@ class Check {
     if (!is_folder_) return;
     for (std::size_t slash = name.find('/');; slash = name.find('/', slash + 1)) {
       const std::string part = name.substr(0, slash);
-      std::error_code failed;
-      if (std::filesystem::is_symlink(std::filesystem::path(path_) / part, failed)) report_link(part);
+      const auto there = os::link_status(path_in(path_, part));
+      if (there && there->is_link()) report_link(part);
       if (slash == std::string::npos) return;
     }
   }
@@ -338,9 +338,8 @@ class Check {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const std::string path = below + std::string(names.name(i));
       if (is_left_out(statement_, path)) continue;
-      std::error_code failed;
-      const std::filesystem::path full = std::filesystem::path(path_) / path;
-      const bool is_link_to_folder = names.kind(i) == EntryKind::link && std::filesystem::is_directory(full, failed);
+      const std::string full = path_in(path_, path);
+      const bool is_link_to_folder = names.kind(i) == EntryKind::link && os::is_folder(full);
       if (is_link_to_folder) {
         MU_TRY(look_in_linked_folder(path, depth));
       } else if (names.kind(i) == EntryKind::directory) {
@@ -368,15 +367,15 @@ class Check {
     return {};
   }
 
-  bool is_bundle(const std::filesystem::path& file) const {
-    std::error_code failed;
-    return std::filesystem::equivalent(file, request_.bundle, failed);
+  bool is_bundle(const std::string& file) const {
+    const auto there = os::status(file), bundle = os::status(request_.bundle);
+    return there && bundle && there->is_same_file(*bundle);
   }
 
-  void tell_unsigned(const std::string& path, const std::filesystem::path& full) {
-    std::error_code failed;
+  void tell_unsigned(const std::string& path, const std::string& full) {
     // A shard has at least one byte, so an empty file has no shards.
-    if (statement_.is_sharded && std::filesystem::file_size(full, failed) == 0 && !failed) return;
+    const auto there = os::status(full);
+    if (statement_.is_sharded && there && there->is_file() && there->size == 0) return;
     log_.error(Scope::container, "signature-file-unsigned", "is not signed: it came after the signature",
                at_file(path));
   }

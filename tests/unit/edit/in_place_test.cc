@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/system.h"
+#include "base/os/files.h"
 #include "formats/gguf/edit_journal.h"
 #include "io/random_access_file.h"
 #include "support/temp_dir.h"
@@ -28,7 +28,7 @@ class EditInPlace : public testing::Test {
 };
 
 TEST_F(EditInPlace, RefusesAFileThatIsMappedSomewhere) {
-  if (system::take_lease(-1) == ENOSYS) GTEST_SKIP() << "a system without leases does not tell";
+  if (os::take_lease(-1) == ENOSYS) GTEST_SKIP() << "a system without leases does not tell";
   const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_GE(descriptor, 0);
   void* mapped = ::mmap(nullptr, 16, PROT_READ, MAP_SHARED, descriptor, 0);

@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
 
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/os/posix/posix_side.h"
+#include "base/os/process.h"
+#include "base/os/thread.h"
 
-namespace modelutils::system {
+namespace modelutils::os {
 
 bool random_bytes(void* out, std::size_t size) {
   return ::getrandom(out, size, GRND_NONBLOCK) == static_cast<ssize_t>(size);
@@ -32,6 +33,10 @@ i64 copy_range(int from, u64 offset, int to, u64 position, u64 size) {
   return ::copy_file_range(from, &source, to, &target, static_cast<std::size_t>(std::min<u64>(size, u64{1} << 30)), 0);
 }
 
+bool sync(int descriptor) {
+  return ::fsync(descriptor) == 0;
+}
+
 void start_write_back(int descriptor, u64 offset, u64 size) {
   ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WRITE);
 }
@@ -39,12 +44,16 @@ void start_write_back(int descriptor, u64 offset, u64 size) {
 int end_write_back(int descriptor, u64 offset, u64 size) {
   const int done =
       ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size), SYNC_FILE_RANGE_WAIT_BEFORE);
-  return done == 0 ? 0 : errno;
+  const bool has_failed = done != 0 && (errno == EIO || errno == ENOSPC || errno == EDQUOT);
+  return has_failed ? errno : 0;  // other errors mean that the file system has no such call
 }
 
-bool rename(RenameMode mode, const std::string& from, const std::string& to) {
-  const unsigned flags = mode == RenameMode::exchange ? RENAME_EXCHANGE : RENAME_NOREPLACE;
-  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0;
+bool rename_new(const std::string& from, const std::string& to) {
+  return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0;
+}
+
+bool exchange(const std::string& one, const std::string& other) {
+  return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
 }
 
 bool rename_is_unsupported() {
@@ -88,8 +97,7 @@ bool has_more_rights() {
 }
 
 std::string own_program() {
-  std::error_code failed;
-  return std::filesystem::read_symlink("/proc/self/exe", failed).string();
+  return read_link("/proc/self/exe").value_or("");
 }
 
 bool has_carryless_product() {
@@ -100,7 +108,7 @@ bool has_carryless_product() {
 #endif
 }
 
-void begin_on(std::jthread& thread, Processor processor) {
+void begin_on(Thread& thread, Processor processor) {
   cpu_set_t allowed;
   const int here = ::sched_getcpu();
   if (here < 0 || here >= CPU_SETSIZE || ::sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
@@ -123,4 +131,4 @@ const char* program_name() {
   return program_invocation_short_name;
 }
 
-}  // namespace modelutils::system
+}  // namespace modelutils::os

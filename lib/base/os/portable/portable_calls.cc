@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <filesystem>
 
-#include "base/system.h"
+#include "base/os/files.h"
+#include "base/os/posix/posix_side.h"
+#include "base/os/process.h"
+#include "base/os/thread.h"
 
-namespace modelutils::system {
+namespace modelutils::os {
 
 bool random_bytes(void* out, std::size_t size) {
   const int source = ::open("/dev/urandom", O_RDONLY | O_CLOEXEC);
@@ -25,13 +25,22 @@ i64 copy_range(int, u64, int, u64, u64) {
   return 0;
 }
 
+bool sync(int descriptor) {
+  return ::fsync(descriptor) == 0;
+}
+
 void start_write_back(int, u64, u64) {}
 
 int end_write_back(int, u64, u64) {
   return 0;
 }
 
-bool rename(RenameMode, const std::string&, const std::string&) {
+bool rename_new(const std::string&, const std::string&) {
+  errno = ENOSYS;
+  return false;
+}
+
+bool exchange(const std::string&, const std::string&) {
   errno = ENOSYS;
   return false;
 }
@@ -70,16 +79,14 @@ std::string own_program() {
   Dl_info here = {};
   if (::dladdr(reinterpret_cast<const void*>(&own_program), &here) == 0 || here.dli_fname == nullptr) return {};
   const std::string name = here.dli_fname;
-  std::error_code failed;
-  if (name.find('/') != std::string::npos) return std::filesystem::canonical(name, failed).string();
-  const char* variable = std::getenv("PATH");
-  std::string folders = variable == nullptr ? "" : variable;
+  if (name.find('/') != std::string::npos) return resolve(name).value_or("");
+  const std::string folders = environment("PATH").value_or("");
   for (std::size_t at = 0; at <= folders.size();) {
     const std::size_t end = std::min(folders.size(), folders.find(':', at));
     const std::string folder = end == at ? "." : folders.substr(at, end - at);
     at = end + 1;
     const std::string path = folder + "/" + name;
-    if (::access(path.c_str(), X_OK) == 0) return std::filesystem::canonical(path, failed).string();
+    if (::access(path.c_str(), X_OK) == 0) return resolve(path).value_or("");
   }
   return {};
 }
@@ -88,10 +95,10 @@ bool has_carryless_product() {
   return false;
 }
 
-void begin_on(std::jthread& /*thread*/, Processor /*processor*/) {}
+void begin_on(Thread& /*thread*/, Processor /*processor*/) {}
 
 const char* program_name() {
   return "modelutils";
 }
 
-}  // namespace modelutils::system
+}  // namespace modelutils::os
