@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <unordered_map>
 
@@ -115,7 +116,25 @@ std::optional<BumpConfig> read_bump_config(const std::string& bump_path, Finding
 }
 
 struct Model::OnDemand {
-  std::once_flag catalog_once, weights_once, names_once;
+  // Runs a function once, in the thread that comes first; others wait for it. If it throws, the next caller runs it
+  // again. Not std::call_once, because exceptions cannot leave it if the unwinder is linked statically.
+  class Once {
+   public:
+    template <typename Function>
+    void run(const Function& function) {
+      if (done_.load(std::memory_order_acquire)) return;
+      const std::lock_guard lock(mutex_);
+      if (done_.load(std::memory_order_relaxed)) return;
+      function();
+      done_.store(true, std::memory_order_release);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::atomic<bool> done_ = false;
+  };
+
+  Once catalog_once, weights_once, names_once;
   Catalog catalog;
   Weights weights;
   std::optional<arch::Names> family;                    // of the family, if it is known
@@ -173,7 +192,7 @@ FindingLog Model::findings() const {
 }
 
 const Catalog& Model::catalog() const {
-  std::call_once(on_demand_->catalog_once, [this] {
+  on_demand_->catalog_once.run([this] {
     Catalog& catalog = on_demand_->catalog;
     if (gguf) catalog = catalog_of(*gguf);
     if (safetensors) catalog = catalog_of(safetensors->set);
@@ -188,7 +207,7 @@ std::size_t Model::place_of(const Tensor& tensor) const {
 }
 
 const Weights& Model::weights() const {
-  std::call_once(on_demand_->weights_once, [this] {
+  on_demand_->weights_once.run([this] {
     if (safetensors) on_demand_->weights = settled_weights(*safetensors, catalog());
   });
   return on_demand_->weights;
@@ -235,7 +254,7 @@ StoredMatrix Model::stored(const Weight& weight) const {
 }
 
 const Model::OnDemand& Model::names() const {
-  std::call_once(on_demand_->names_once, [this] {
+  on_demand_->names_once.run([this] {
     const arch::Family* family = nullptr;
     if (gguf) family = arch::find_family(gguf::Index(gguf->files.front().document));
     if (const hf::Config* stated = config()) family = arch::find_family(*stated);
