@@ -68,7 +68,7 @@ class Comparison {
     diff_.max_rms = options_.max_rms;
     compare_facts();
     MU_TRY(compare_keys());
-    diff_.tensors = compare_tensors(diff_.a.tensors, diff_.b.tensors, options_.ignored_tensors);
+    diff_.tensors = compare_tensors(*diff_.a.tensors, *diff_.b.tensors, options_.ignored_tensors);
     if (options_.layout) compare_layout();
     diff_.values_compared = options_.data || options_.max_rms || (!options_.quick && is_cheap());
     if (diff_.values_compared) measure_values();
@@ -188,12 +188,16 @@ class Comparison {
       diff_.layout.push_back({a.name, is_order ? std::string() : a.value, is_order ? std::string() : b->value});
     }
     for (const TensorPair& pair : diff_.tensors.same_shape) {
-      const auto place = [](const ComparedTensor& tensor) {
-        return tensor.file.empty() ? std::to_string(tensor.offset) : fmt::format("{}:{}", tensor.file, tensor.offset);
-      };
-      if (pair.a->offset == pair.b->offset && pair.a->file == pair.b->file) continue;
-      diff_.layout.push_back({std::string(pair.a->name), place(*pair.a), place(*pair.b)});
+      std::string a = diff_.a.tensors->place_text(*pair.a);
+      std::string b = diff_.b.tensors->place_text(*pair.b);
+      if (a != b) diff_.layout.push_back({std::string(pair.a->name), std::move(a), std::move(b)});
     }
+  }
+
+  // Why the values of a pair cannot be compared; empty if they can.
+  std::string_view problem(const TensorPair& pair) const {
+    const std::string_view of_a = diff_.a.tensors->problem(*pair.a);
+    return of_a.empty() ? diff_.b.tensors->problem(*pair.b) : of_a;
   }
 
   // True if comparing the values takes no noticeable time and only the values may tell the tensors apart.
@@ -202,7 +206,7 @@ class Comparison {
     if (!diff_.tensors.are_alike()) return false;
     u64 bytes = 0;
     for (const TensorPair& pair : diff_.tensors.same_shape) {
-      if (!pair.a->values || !pair.b->values) return false;
+      if (!problem(pair).empty()) return false;
       bytes = checked_add(bytes, pair.a->bytes).value_or(most_bytes + 1);
       if (bytes > most_bytes) return false;
     }
@@ -216,9 +220,9 @@ class Comparison {
     u64 bytes = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const TensorPair& pair = all[i];
-      if (!pair.a->values || !pair.b->values) {
+      if (!problem(pair).empty()) {
         Measurement unknown;
-        unknown.problem = pair.a->problem.empty() ? pair.b->problem : pair.a->problem;
+        unknown.problem = problem(pair);
         diff_.measured.set(i, std::move(unknown));
         continue;
       }
@@ -228,7 +232,8 @@ class Comparison {
     if (options_.progress != nullptr) options_.progress->restart("comparing", bytes);
     const auto pair_of = [&](std::size_t i) {
       const TensorPair& pair = all[places[i]];
-      return ValuePair{&pair.a->values, &pair.b->values, pair.a->ne.empty() ? 1 : pair.a->ne.front()};
+      return ValuePair{diff_.a.tensors->values(*pair.a), diff_.b.tensors->values(*pair.b),
+                       pair.a->ne.empty() ? 1 : pair.a->ne.front()};
     };
     measure(places.size(), pair_of, {options_.threads, options_.progress},
             [&](std::size_t i, Measurement measured) { diff_.measured.set(places[i], std::move(measured)); });

@@ -3,25 +3,155 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 #include "compare/compared_model.h"
 #include "formats/bump/document.h"
 #include "model/catalog.h"
 #include "model/model.h"
+#include "tensor/dequantize.h"
 
 namespace modelutils {
 
 namespace {
 
-using bump::Role;
-
-struct OpenedBump {
-  std::shared_ptr<const Model> model;
-  Catalog catalog;
-  bump::Dimensions dimensions;
-  std::vector<bump::Entry> entries;  // for each tensor of the catalog
-  std::vector<std::string> names;    // of the header's fields
+// Of every `of` neighbours only the first `keep` are kept.
+struct Padding {
+  u64 keep = 1;
+  u64 of = 1;
 };
+
+// The part of an entry that is a tensor: rows from `first_row`, and columns of each row.
+struct Excerpt {
+  u64 first_row = 0;
+  u64 rows = 0;
+  Padding row_padding;
+  u64 first_column = 0;
+  u64 columns = 0;
+  Padding column_padding;
+};
+
+// Where the kept element `index` is.
+u64 place_of(u64 index, const Padding& padding) {
+  return index / padding.keep * padding.of + index % padding.keep;
+}
+
+class ExcerptValues : public TensorValues {
+ public:
+  ExcerptValues(const Catalog& catalog, const Tensor& tensor, const Excerpt& excerpt)
+      : TensorValues(plain_form(*tensor.type), excerpt.rows * excerpt.columns, excerpt.columns),
+        catalog_(catalog),
+        tensor_(tensor),
+        excerpt_(excerpt),
+        row_bytes_(*row_bytes(*tensor.type, tensor.ne.front())) {}
+
+  Status read(u64 first, u64 count, StoredRows& out) const override {
+    const TypeInfo& type = type_info(form().type());
+    const auto bytes_of = [&](u64 elements) { return elements / type.block_elements * type.block_bytes; };
+    out.values().resize(count * bytes_of(excerpt_.columns));
+    std::vector<std::byte> row(row_bytes_);
+    MutableBytes left(out.values());
+    for (u64 i = first; i < first + count; ++i) {
+      const u64 stored = excerpt_.first_row + place_of(i, excerpt_.row_padding);
+      MU_TRY(catalog_.read(tensor_, stored * row_bytes_, row));
+      for (u64 column = 0; column < excerpt_.columns;) {
+        const u64 run = std::min(excerpt_.column_padding.keep, excerpt_.columns - column);
+        const u64 begin = bytes_of(excerpt_.first_column + place_of(column, excerpt_.column_padding));
+        std::memcpy(left.data(), row.data() + begin, bytes_of(run));
+        left = left.subspan(bytes_of(run));
+        column += run;
+      }
+    }
+    return {};
+  }
+
+  void decode(const StoredRows& rows, std::span<float> out) const override {
+    dequantize(form().type(), rows.values(), out);
+  }
+
+ private:
+  const Catalog& catalog_;
+  const Tensor& tensor_;
+  Excerpt excerpt_;
+  u64 row_bytes_;
+};
+
+// The entries of a file, or tensors that are parts of them: heads without their padding, gate or up out of both.
+class EntryTensors : public ComparedTensors {
+ public:
+  explicit EntryTensors(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+
+  Catalog catalog;  // of the entries; not to be changed after the first add()
+
+  // `word`: the entry's type if the table of types does not have it. No excerpt: the whole entry.
+  void add(const Tensor& stored, std::string name, std::string_view word, const std::optional<Excerpt>& excerpt) {
+    Tensor& tensor = tensors_.emplace_back(stored);
+    tensor.name = kept_.keep(std::move(name));
+    Source& source = sources_.emplace_back(Source{&stored, kept_.keep(std::string(word)), excerpt, {}});
+    list_ = tensors_;
+    if (!excerpt) return;
+    if (!stored.type) {
+      source.problem = "the type is not known";
+      return;
+    }
+    tensor.ne = kept_.keep(excerpt->rows == 1 ? std::vector<u64>{excerpt->columns}
+                                              : std::vector<u64>{excerpt->columns, excerpt->rows});
+    const u64 block = type_info(*stored.type).block_elements;
+    for (const u64 edge :
+         {excerpt->columns, excerpt->column_padding.keep, excerpt->column_padding.of, excerpt->first_column}) {
+      if (edge % block != 0) source.problem = "heads are not made of whole blocks";
+    }
+  }
+
+  std::string type_text(const Tensor& tensor) const override {
+    return tensor.type ? ComparedTensors::type_text(tensor) : std::string(sources_[place_of(tensor)].word);
+  }
+  std::string_view problem(const Tensor& tensor) const override { return sources_[place_of(tensor)].problem; }
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    const Source& source = sources_[place_of(tensor)];
+    if (source.excerpt) return std::make_unique<ExcerptValues>(catalog, *source.entry, *source.excerpt);
+    return std::make_unique<MatrixValues>(catalog.values_of(*source.entry));
+  }
+
+ private:
+  struct Source {
+    const Tensor* entry;
+    std::string_view word;
+    std::optional<Excerpt> excerpt;
+    std::string_view problem;
+  };
+
+  std::shared_ptr<const Model> model_;
+  KeptTexts kept_;
+  std::vector<Tensor> tensors_;
+  std::vector<Source> sources_;  // parallel
+};
+
+void set_facts(const bump::Dimensions& d, ModelFacts& facts) {
+  const auto known = [](u64 number) { return number == 0 ? std::nullopt : std::optional(number); };
+  const auto range = [](u64 number) { return number == 0 ? std::nullopt : std::optional(Range{number, number}); };
+  facts.layers = known(d.layers);
+  facts.context = known(d.context);
+  facts.embedding = known(d.embed);
+  facts.head_dim = known(d.head_dim);
+  facts.vocabulary = known(d.vocab);
+  facts.heads = range(d.heads);
+  facts.heads_kv = range(d.kv_heads);
+  facts.feed_forward = range(d.intermediate);
+}
+
+Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size) {
+  std::vector<std::byte> piece;
+  for (u64 done = 0; done < size; done += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min<u64>(size - done, 64 * 1024)));
+    MU_TRY(file.read_exact(offset + done, piece));
+    if (std::ranges::any_of(piece, [](std::byte byte) { return byte != std::byte{0}; })) return false;
+  }
+  return true;
+}
+
+using bump::Role;
 
 // The part of an entry that is its source number `part` (gate or up; otherwise 0).
 Excerpt excerpt_of(const bump::Entry& entry, const bump::Dimensions& d, std::size_t part) {
@@ -62,12 +192,10 @@ Excerpt excerpt_of(const bump::Entry& entry, const bump::Dimensions& d, std::siz
 class BumpLook {
  public:
   BumpLook(std::shared_ptr<const Model> model, const ComparisonView& view)
-      : view_(view), opened_(std::make_shared<OpenedBump>()) {
-    opened_->model = std::move(model);
-  }
+      : view_(view), model_(std::move(model)), tensors_(std::make_shared<EntryTensors>(model_)) {}
 
   Result<ComparedModel> look() {
-    side_.path = opened_->model->path();
+    side_.path = model_->path();
     side_.kind = "BUMPWGT3";
     side_.key_kind = KeyKind::bump;
     add_header();
@@ -80,12 +208,12 @@ class BumpLook {
                                                      document().file_size)});
     }
     set_side_facts();
-    side_.opened = opened_;
+    side_.tensors = tensors_;
     return std::move(side_);
   }
 
  private:
-  const bump::Document& document() const { return opened_->model->bump->document; }
+  const bump::Document& document() const { return model_->bump->document; }
 
   void add_header() {
     for (const bump::HeaderField& field : bump::header_fields()) {
@@ -96,66 +224,66 @@ class BumpLook {
 
   // Which entries there are; false if the header, config.json and the file's size do not tell.
   bool lay_out() {
-    OpenedBump& opened = *opened_;
     if (!document().complete()) return false;
     FindingLog told_by_the_rules;
-    const std::optional<BumpConfig> config = read_bump_config(opened.model->path(), told_by_the_rules);
+    const std::optional<BumpConfig> config = read_bump_config(model_->path(), told_by_the_rules);
     bump::Geometry geometry;
     if (config) geometry = {config->dimensions.kv_heads, config->dimensions.intermediate};
     std::vector<bump::Reading> readings = bump::readings_of(document(), geometry, 1);
     if (readings.empty()) readings = bump::readings_of(document(), {}, 1);
     if (readings.empty()) return false;
-    opened.dimensions = bump::dimensions_of(document(), readings.front().geometry);
-    opened.catalog =
-        catalog_of(opened.model->bump->file, bump::entries_of(document(), readings.front()), opened.dimensions);
-    for (const bump::Entry& entry : bump::entries_of(document(), readings.front())) opened.entries.push_back(entry);
-    return opened.entries.size() == opened.catalog.readable();
+    dimensions_ = bump::dimensions_of(document(), readings.front().geometry);
+    tensors_->catalog = catalog_of(model_->bump->file, bump::entries_of(document(), readings.front()), dimensions_);
+    for (const bump::Entry& entry : bump::entries_of(document(), readings.front())) entries_.push_back(entry);
+    return entries_.size() == tensors_->catalog.readable();
   }
 
   // Are the parts that are kept parts of the entries?
   bool is_consistent() const {
-    const bump::Dimensions& d = opened_->dimensions;
+    const bump::Dimensions& d = dimensions_;
     return d.head_dim > 0 && d.head_dim <= d.aligned_head && d.embed <= d.aligned_embed;
   }
 
   Status add_tensors() {
     const bool by_entry = view_.naming == Naming::own || !is_consistent();
     side_.naming = by_entry ? Naming::own : Naming::gguf;
-    for (std::size_t i = 0; i < opened_->entries.size(); ++i) {
-      const bump::Entry& entry = opened_->entries[i];
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const bump::Entry& entry = entries_[i];
       if (by_entry) {
-        add(i, entry.name(), nullptr);
+        add(i, entry.name(), std::nullopt);
         continue;
       }
       const bump::RoleInfo& role = bump::role_info(entry.role);
       if (role.sources[0].empty()) continue;
       const bool is_bias = role.in_layer && role.sources[0].ends_with(".bias");
       MU_ASSIGN(const bool is_absent,
-                is_bias ? is_all_zero(*opened_->model->bump->file, entry.offset, entry.size) : Result<bool>(false));
+                is_bias ? is_all_zero(*model_->bump->file, entry.offset, entry.size) : Result<bool>(false));
       if (is_absent) continue;  // the format has an entry that the model lacks
       for (std::size_t part = 0; part < 2 && !role.sources[part].empty(); ++part) {
-        const Excerpt excerpt = excerpt_of(entry, opened_->dimensions, part);
+        const Excerpt excerpt = excerpt_of(entry, dimensions_, part);
         add(i,
             role.in_layer ? fmt::format("blk.{}.{}", entry.layer, role.sources[part]) : std::string(role.sources[part]),
-            &excerpt);
+            excerpt);
       }
     }
     return {};
   }
 
-  void add(std::size_t place, std::string name, const Excerpt* excerpt) {
-    side_.tensors.push_back(compared_entry(opened_->catalog, opened_->catalog.tensors[place], std::move(name),
-                                           dtype_name(opened_->entries[place].dtype), excerpt, *side_.kept));
+  void add(std::size_t place, std::string name, const std::optional<Excerpt>& excerpt) {
+    tensors_->add(tensors_->catalog.tensors[place], std::move(name), dtype_name(entries_[place].dtype), excerpt);
   }
 
   void set_side_facts() {
-    set_facts(opened_->entries.empty() ? bump::dimensions_of(document().header) : opened_->dimensions, side_.facts);
-    side_.facts.tensors = side_.tensors.size();
+    set_facts(entries_.empty() ? bump::dimensions_of(document().header) : dimensions_, side_.facts);
+    side_.facts.tensors = tensors_->list().size();
     side_.facts.file_size = document().file_size;
   }
 
   const ComparisonView& view_;
-  std::shared_ptr<OpenedBump> opened_;
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<EntryTensors> tensors_;
+  bump::Dimensions dimensions_;
+  std::vector<bump::Entry> entries_;  // for each tensor of the catalog
   ComparedModel side_;
 };
 
@@ -174,21 +302,13 @@ using bump5::Content;
 using bump5::Entry;
 using bump5::RoleInfo;
 
-struct OpenedBump5 {
-  std::shared_ptr<const Model> model;
-  std::vector<Entry> entries;
-  Catalog catalog;
-};
-
 class Bump5Look {
  public:
   Bump5Look(std::shared_ptr<const Model> model, const ComparisonView& view)
-      : view_(view), opened_(std::make_shared<OpenedBump5>()) {
-    opened_->model = std::move(model);
-  }
+      : view_(view), model_(std::move(model)), tensors_(std::make_shared<EntryTensors>(model_)) {}
 
   Result<ComparedModel> look() {
-    side_.path = opened_->model->path();
+    side_.path = model_->path();
     side_.kind = fmt::format("BUMPWGT{}", document().version);
     side_.key_kind = KeyKind::bump;
     side_.naming = view_.naming;
@@ -198,31 +318,30 @@ class Bump5Look {
     }
     std::vector<bump5::Reading> readings = bump5::readings_of(document());
     if (!readings.empty()) {
-      opened_->entries = std::move(readings.front().entries);
-      opened_->catalog =
-          catalog_of(opened_->model->bump5->file, opened_->entries, document().header, opened_->model->format);
+      entries_ = std::move(readings.front().entries);
+      tensors_->catalog = catalog_of(model_->bump5->file, entries_, document().header, model_->format);
       MU_TRY(add_tensors());
     }
     set_side_facts();
-    side_.opened = opened_;
+    side_.tensors = tensors_;
     return std::move(side_);
   }
 
  private:
-  const bump5::Document& document() const { return opened_->model->bump5->document; }
+  const bump5::Document& document() const { return model_->bump5->document; }
 
   Status add_tensors() {
-    for (std::size_t i = 0; i < opened_->entries.size(); ++i) {
-      const Entry& entry = opened_->entries[i];
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      const Entry& entry = entries_[i];
       const RoleInfo& role = bump5::role_info(entry.slot.role);
       if (view_.naming == Naming::own) {
-        add(i, entry.name(), nullptr);
+        add(i, entry.name(), std::nullopt);
         continue;
       }
       if (role.sources[0].empty()) continue;
       const bool is_bias = role.in_layer && role.sources[0].ends_with(".bias");
       MU_ASSIGN(const bool is_absent,
-                is_bias ? is_all_zero(*opened_->model->bump5->file, entry.offset, entry.size) : Result<bool>(false));
+                is_bias ? is_all_zero(*model_->bump5->file, entry.offset, entry.size) : Result<bool>(false));
       if (is_absent) continue;  // the format has an entry that the model lacks
       const u64 parts = role.sources[1].empty() ? 1 : 2;
       for (u64 part = 0; part < parts; ++part) {
@@ -230,7 +349,7 @@ class Bump5Look {
         add(i,
             role.in_layer ? fmt::format("blk.{}.{}", entry.slot.layer, role.sources[part])
                           : std::string(role.sources[part]),
-            &excerpt);
+            excerpt);
       }
     }
     return {};
@@ -248,9 +367,8 @@ class Bump5Look {
     return {part * rows, rows, none, 0, shape.columns, {shape.columns, shape.columns}};
   }
 
-  void add(std::size_t place, std::string name, const Excerpt* excerpt) {
-    side_.tensors.push_back(compared_entry(opened_->catalog, opened_->catalog.tensors[place], std::move(name),
-                                           opened_->entries[place].word(), excerpt, *side_.kept));
+  void add(std::size_t place, std::string name, const std::optional<Excerpt>& excerpt) {
+    tensors_->add(tensors_->catalog.tensors[place], std::move(name), entries_[place].word(), excerpt);
   }
 
   void set_side_facts() {
@@ -265,12 +383,14 @@ class Bump5Look {
     d.kv_heads = h.num_kv_heads;
     d.intermediate = h.intermediate;
     set_facts(d, side_.facts);
-    side_.facts.tensors = side_.tensors.size();
+    side_.facts.tensors = tensors_->list().size();
     side_.facts.file_size = document().file_size;
   }
 
   const ComparisonView& view_;
-  std::shared_ptr<OpenedBump5> opened_;
+  std::shared_ptr<const Model> model_;
+  std::shared_ptr<EntryTensors> tensors_;
+  std::vector<Entry> entries_;  // for each tensor of the catalog
   ComparedModel side_;
 };
 

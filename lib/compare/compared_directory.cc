@@ -11,7 +11,7 @@
 #include "convert/to_directory/fused.h"
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/rows.h"
-#include "formats/gguf/parse.h"
+#include "convert/transfer/recipe.h"
 #include "formats/gguf/write.h"
 #include "formats/hf/names.h"
 #include "io/model_folder.h"
@@ -27,35 +27,128 @@ namespace modelutils {
 
 namespace {
 
-struct OpenedDirectory {
+std::string place_in(const std::vector<CatalogFile>& files, u32 file, u64 offset) {
+  return files.size() > 1 ? fmt::format("{}:{}", files[file].base_name, offset) : std::to_string(offset);
+}
+
+// The tensors of a directory under their own names, or under those of a GGUF as far as each has one.
+class DirectoryTensors : public ComparedTensors {
+ public:
+  /// `problem`: the reason why values cannot be compared; then the names are those of a GGUF.
+  DirectoryTensors(std::shared_ptr<const Model> model, std::string problem)
+      : model_(std::move(model)), problem_(std::move(problem)) {
+    for (const Tensor& stored : model_->catalog().tensors) {
+      if (!model_->is_part(stored)) add(stored);
+    }
+    list_ = tensors_;
+  }
+
+  StoredForm form(const Tensor& tensor) const override {
+    const Weight* weight = model_->weight_of(stored_of(tensor));
+    return weight != nullptr ? weight->form : ComparedTensors::form(tensor);
+  }
+  std::string type_text(const Tensor& tensor) const override {
+    const Tensor& stored = stored_of(tensor);
+    if (model_->weight_of(stored) != nullptr) return ComparedTensors::type_text(tensor);
+    const safetensors::ShardSet& set = model_->safetensors->set;
+    return std::string(set.tensor(set.listed(model_->place_of(stored))).dtype);
+  }
+  std::string_view problem(const Tensor& tensor) const override {
+    return tensor.is_readable() ? std::string_view(problem_) : problem_text(tensor.unreadable);
+  }
+  std::string place_text(const Tensor& tensor) const override {
+    return place_in(model_->catalog().files, tensor.file, tensor.offset);
+  }
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    return std::make_unique<MatrixValues>(model_->values_of(stored_of(tensor)));
+  }
+
+ private:
+  const Tensor& stored_of(const Tensor& tensor) const { return *stored_[place_of(tensor)]; }
+
+  void add(const Tensor& stored) {
+    Tensor& tensor = tensors_.emplace_back(stored);
+    stored_.push_back(&stored);
+    std::string name = hf::canonical_name(stored.name);
+    if (!problem_.empty() && stored.is_readable()) name = model_->gguf_name(stored).value_or(std::move(name));
+    if (name != stored.name) tensor.name = kept_.keep(std::move(name));
+    const Weight* weight = model_->weight_of(stored);
+    if (weight == nullptr) return;
+    tensor.type.reset();
+    tensor.ne = weight->ne;
+    tensor.bytes = weight->bytes();
+  }
+
+  std::shared_ptr<const Model> model_;
+  std::string problem_;
+  KeptTexts kept_;
+  std::vector<Tensor> tensors_;
+  std::vector<const Tensor*> stored_;  // parallel: in the model's catalog
+};
+
+// The tensors of the GGUF that mlx2gguf would make of a directory.
+class PlannedTensors : public ComparedTensors {
+ public:
+  PlannedTensors(std::unique_ptr<HfModel> model, TensorMap map) : model_(std::move(model)), map_(std::move(map)) {
+    for (const MappedTensor& mapped : map_.tensors) tensors_.push_back(tensor_of(mapped));
+    list_ = tensors_;
+  }
+
+  StoredForm form(const Tensor& tensor) const override { return form_of(map_.tensors[place_of(tensor)]); }
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    return values_of(*model_, map_.tensors[place_of(tensor)]);
+  }
+
+  const std::vector<LeftOut>& left_out() const { return model_->left_out; }
+
+ private:
+  StoredForm form_of(const MappedTensor& mapped) const {
+    return mapped.parts.empty() ? plain_form(TensorType::F32) : model_->matrices[mapped.parts.front().source].form;
+  }
+
+  Tensor tensor_of(const MappedTensor& mapped) const {
+    Tensor tensor{.name = mapped.name, .type = {}, .ne = mapped.ne};
+    if (const StoredForm stored = form_of(mapped); stored.is_plain()) tensor.type = stored.type();
+    if (!mapped.parts.empty()) tensor.offset = model_->matrices[mapped.parts.front().source].codes().offset;
+    std::size_t last = ~std::size_t{0};
+    for (const RecipePart& part : mapped.parts) {
+      if (part.source != last) tensor.bytes += model_->matrices[part.source].bytes();
+      last = part.source;
+    }
+    return tensor;
+  }
+
+  std::unique_ptr<HfModel> model_;
+  TensorMap map_;
+  std::vector<Tensor> tensors_;
+};
+
+// What keys and facts are views into.
+struct Opened {
+  explicit Opened(std::shared_ptr<const Model> from) : model(std::move(from)), source(listing_of(*model)) {
+    ListingRequest request;
+    request.tensors = false;
+    listing = source->list(request);
+  }
+
   std::shared_ptr<const Model> model;
   std::unique_ptr<ListingSource> source;
   Listing listing;
-  std::unique_ptr<HfModel> hf;  // if its tensors can be mapped
-  TensorMap map;
   std::deque<std::string> texts;
-  gguf::SetFile tokenizer;  // as the keys of a GGUF in memory
+  gguf::OutLayout layout;   // of a GGUF that has only the tokenizer of a directory
+  gguf::SetFile tokenizer;  // that file, in memory
 };
-
-double plain_bits(std::optional<TensorType> type) {
-  return type ? 8.0 * type_info(*type).block_bytes / type_info(*type).block_elements : 0.0;
-}
 
 class DirectoryLook {
  public:
   DirectoryLook(std::shared_ptr<const Model> model, const ComparisonView& view)
-      : view_(view), opened_(std::make_shared<OpenedDirectory>()) {
-    side_.path = model->path();
-    opened_->model = std::move(model);
-  }
+      : view_(view), opened_(std::make_shared<Opened>(std::move(model))) {}
 
   ComparedModel look() {
-    OpenedDirectory& opened = *opened_;
-    opened.source = safetensors_listing(*opened.model);
-    opened.listing = opened.source->list({});
-    side_.kind = opened.listing.kind;
-    side_.facts = opened.listing.facts;
-    if (const hf::Config* config = opened.model->config()) {
+    side_.path = opened_->model->path();
+    side_.kind = opened_->listing.kind;
+    side_.facts = opened_->listing.facts;
+    if (const hf::Config* config = opened_->model->config()) {
       // By the name that a GGUF would have.
       if (const arch::Family* family = arch::find_family(*config)) side_.facts.architecture = family->gguf;
     }
@@ -63,7 +156,7 @@ class DirectoryLook {
     const SafetensorsModel& files = directory();
     if (files.set.is_directory && files.config_error) side_.broken.push_back(*files.config_error);
     add_keys();
-    if (view_.naming == Naming::own || !add_mapped_tensors()) add_own_tensors();
+    add_tensors();
     if (view_.tokenizer && files.is_model_directory()) add_tokenizer();
     if (view_.layout) add_layout();
     side_.opened = opened_;
@@ -83,88 +176,33 @@ class DirectoryLook {
     }
   }
 
-  // As GGUF tensors, if the family is known and has a place for every tensor.
-  bool add_mapped_tensors() {
-    OpenedDirectory& opened = *opened_;
-    Result<std::unique_ptr<HfModel>> model = understand_model(opened.model);
-    Result<TensorMap> map = model ? map_tensors(**model) : tl::make_unexpected(model.error());
-    if (!map) {
-      unmapped_ = fmt::format("{}{}{}", map.error().where, map.error().where.empty() ? "" : " ", map.error().message);
-      side_.remarks.push_back("tensors are compared by name, because they cannot be mapped to GGUF's: " + unmapped_);
-      return false;
-    }
-    side_.naming = Naming::gguf;
-    opened.hf = std::move(*model);
-    opened.map = std::move(*map);
-    for (const MappedTensor& mapped : opened.map.tensors) {
-      ComparedTensor tensor;
-      tensor.name = mapped.name;
-      tensor.ne = mapped.ne;
-      tensor.type = "F32";
-      tensor.bits = 32;
-      if (!mapped.parts.empty()) describe(mapped, tensor);
-      tensor.values = [hf = opened.hf.get(), &mapped] { return values_of(*hf, mapped); };
-      side_.tensors.push_back(std::move(tensor));
-    }
-    if (const std::size_t count = opened.hf->left_out.size(); count > 0) {
-      side_.remarks.push_back(fmt::format("not compared, because a GGUF cannot hold them: {} {}, the first is {}",
-                                          count, count == 1 ? "tensor" : "tensors", opened.hf->left_out.front().name));
-    }
-    return true;
-  }
-
-  void describe(const MappedTensor& mapped, ComparedTensor& tensor) const {
-    const Weight& first = opened_->hf->matrices[mapped.parts.front().source];
-    tensor.type = side_.kept->keep(form_info(first.form).short_text(first.form));
-    tensor.bits = form_info(first.form).bits(first.form);
-    tensor.offset = first.codes().offset;
-    std::size_t last = ~std::size_t{0};
-    for (const RecipePart& part : mapped.parts) {
-      if (part.source == last) continue;
-      last = part.source;
-      const Weight& matrix = opened_->hf->matrices[part.source];
-      tensor.bytes += matrix.bytes();
-    }
-  }
-
-  void add_own_tensors() {
-    for (const ListedTensor& listed : opened_->listing.tensors) {
-      if (listed.is_part) continue;
-      ComparedTensor tensor;
-      const Tensor& stored = *listed.stored;
-      tensor.name = side_.kept->keep(std::string(hf::canonical_name(stored.name)));
-      tensor.type = listed.type_name;
-      tensor.bits = plain_bits(stored.type);
-      tensor.ne = stored.ne;
-      tensor.bytes = stored.bytes;
-      tensor.offset = stored.offset;
-      if (opened_->listing.files.size() > 1) tensor.file = opened_->listing.files[stored.file].name;
-      tensor.problem = problem_text(stored.unreadable);
-      if (stored.is_readable()) set_values(stored, tensor);
-      side_.tensors.push_back(std::move(tensor));
-    }
-  }
-
-  void set_values(const Tensor& stored, ComparedTensor& tensor) {
-    const Model& model = *opened_->model;
-    if (const Weight* weight = model.weight_of(stored)) {
-      tensor.ne = weight->ne;
-      tensor.type = side_.kept->keep(form_info(weight->form).short_text(weight->form));
-      tensor.bits = form_info(weight->form).bits(weight->form);
-      tensor.bytes = weight->bytes();
-    }
+  // As GGUF tensors, if these are wanted, the family is known and has a place for every tensor.
+  void add_tensors() {
+    std::string problem;
     if (view_.naming == Naming::gguf) {
-      if (auto name = model.gguf_name(stored)) tensor.name = side_.kept->keep(std::move(*name));
-      if (problem_.empty())
-        problem_ = side_.kept->keep("the directory's tensors cannot be mapped to GGUF's: " + unmapped_);
-      tensor.problem = problem_;
-    } else {
-      tensor.values = [&model, &stored] { return std::make_unique<MatrixValues>(model.values_of(stored)); };
+      Result<std::unique_ptr<HfModel>> model = understand_model(opened_->model);
+      Result<TensorMap> map = model ? map_tensors(**model) : tl::make_unexpected(model.error());
+      if (map) return add_planned_tensors(std::make_shared<PlannedTensors>(std::move(*model), std::move(*map)));
+      const std::string unmapped =
+          fmt::format("{}{}{}", map.error().where, map.error().where.empty() ? "" : " ", map.error().message);
+      side_.remarks.push_back("tensors are compared by name, because they cannot be mapped to GGUF's: " + unmapped);
+      problem = "the directory's tensors cannot be mapped to GGUF's: " + unmapped;
     }
+    side_.tensors = std::make_shared<DirectoryTensors>(opened_->model, std::move(problem));
+  }
+
+  void add_planned_tensors(const std::shared_ptr<const PlannedTensors>& tensors) {
+    side_.naming = Naming::gguf;
+    side_.tensors = tensors;
+    const std::vector<LeftOut>& left_out = tensors->left_out();
+    if (left_out.empty()) return;
+    side_.remarks.push_back(fmt::format("not compared, because a GGUF cannot hold them: {} {}, the first is {}",
+                                        left_out.size(), left_out.size() == 1 ? "tensor" : "tensors",
+                                        left_out.front().name));
   }
 
   u64 embedding_rows() const {
-    for (const ComparedTensor& tensor : side_.tensors) {
+    for (const Tensor& tensor : side_.tensors->list()) {
       const bool is_embedding = tensor.name == "token_embd.weight" || tensor.name.ends_with("embed_tokens.weight");
       if (is_embedding && tensor.ne.size() == 2) return tensor.ne[1];
     }
@@ -185,11 +223,9 @@ class DirectoryLook {
     options.embedding_rows = embedding_rows();
     options.config = opened_->model->config();
     MU_ASSIGN(const tokenizer::Tokenizer tokenizer, tokenizer::read_tokenizer(directory().folder, options));
-    MU_ASSIGN(const gguf::OutLayout layout, gguf::layout(tokenizer_keys(tokenizer), {}));
-    const auto bytes = std::as_bytes(std::span(layout.header));
+    MU_ASSIGN(opened_->layout, gguf::layout(tokenizer_keys(tokenizer), {}));
     gguf::SetFile& file = opened_->tokenizer;
-    file.source = std::make_shared<MemoryFile>(std::vector<std::byte>(bytes.begin(), bytes.end()), tokenizer.source);
-    MU_ASSIGN(file.document, gguf::parse(*file.source));
+    MU_ASSIGN(file, planned_file(opened_->layout, tokenizer.source));
     for (const gguf::KeyValue& key : file.document.keys) {
       side_.tokenizer.push_back(
           {key.key, key.type(), side_.tokenizer.size(), key.offset, listed_value(file, key.value), false});
@@ -201,17 +237,15 @@ class DirectoryLook {
   void add_layout() {
     side_.layout = {{"files", std::to_string(opened_->listing.files.size())}};
     std::string order;
-    for (const ListedTensor& tensor : opened_->listing.tensors) {
-      order += tensor.name();
+    for (const Tensor& tensor : opened_->model->catalog().tensors) {
+      order += tensor.name;
       order += '\n';
     }
     side_.layout.push_back({"order of tensors", std::move(order)});
   }
 
   const ComparisonView& view_;
-  std::shared_ptr<OpenedDirectory> opened_;
-  std::string unmapped_;
-  std::string_view problem_;  // of all tensors, from that
+  std::shared_ptr<Opened> opened_;
   ComparedModel side_;
 };
 
@@ -225,18 +259,44 @@ Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, con
 
 namespace {
 
-struct OpenedGguf {
-  std::shared_ptr<const Model> model;
-  std::optional<gguf::SplitSet> apart;  // the model's files with the parts of fused tensors
-  std::unique_ptr<ListingSource> source;
-  Listing listing;  // without tensors
-};
+class GgufTensors : public ComparedTensors {
+ public:
+  /// `apart`: list the parts of fused tensors.
+  GgufTensors(std::shared_ptr<const Model> model, bool apart) : model_(std::move(model)) {
+    if (apart) {
+      apart_ = *model_->gguf;
+      is_apart_ = to_directory::take_fused_apart(apart_);
+    }
+    if (is_apart_) catalog_ = catalog_of(apart_);
+    list_ = is_apart_ ? catalog_.tensors : model_->catalog().tensors;
+  }
 
-double bits_of(std::optional<TensorType> type) {
-  if (!type) return 0;
-  const TypeInfo& info = type_info(*type);
-  return 8.0 * info.block_bytes / info.block_elements;
-}
+  std::string type_text(const Tensor& tensor) const override {
+    return tensor.type ? ComparedTensors::type_text(tensor) : gguf_type_text(info_of(tensor));
+  }
+  // In the data section: a longer header alone moves nothing.
+  std::string place_text(const Tensor& tensor) const override {
+    return place_in(model_->catalog().files, tensor.file, info_of(tensor).offset);
+  }
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    const gguf::SetFile& file = set().files[tensor.file];
+    return std::make_unique<MatrixValues>(stored_values(tensor, *file.source, file.path, file.document.big_endian));
+  }
+
+ private:
+  const gguf::SplitSet& set() const { return is_apart_ ? apart_ : *model_->gguf; }
+
+  const gguf::TensorInfo& info_of(const Tensor& tensor) const {
+    std::size_t place = place_of(tensor);
+    for (u32 i = 0; i < tensor.file; ++i) place -= set().files[i].document.tensors.size();
+    return set().files[tensor.file].document.tensors[place];
+  }
+
+  std::shared_ptr<const Model> model_;
+  bool is_apart_ = false;
+  gguf::SplitSet apart_;  // the model's files with the parts of fused tensors
+  Catalog catalog_;       // of these
+};
 
 std::vector<LayoutFact> layout_of(const gguf::SplitSet& set) {
   const gguf::Document& first = set.files.front().document;
@@ -258,51 +318,17 @@ std::vector<LayoutFact> layout_of(const gguf::SplitSet& set) {
   return facts;
 }
 
-// Not from the model's catalog: a comparison of many tensors needs less memory without it.
-void add_tensors(const gguf::SplitSet& set, ComparedModel& side) {
-  std::size_t count = 0;
-  for (const gguf::SetFile& file : set.files) count += file.document.tensors.size();
-  side.tensors.reserve(count);
-  for (const gguf::SetFile& file : set.files) {
-    const std::string_view name = set.is_split() ? side.kept->keep(base_name_of(file.path)) : std::string_view();
-    for (const gguf::TensorInfo& info : file.document.tensors) {
-      const Tensor stored = tensor_of(file.document, info);
-      ComparedTensor& tensor = side.tensors.emplace_back();
-      tensor.name = stored.name;
-      tensor.type = stored.type ? type_name(*stored.type) : side.kept->keep(gguf_type_text(info));
-      tensor.bits = bits_of(stored.type);
-      tensor.ne = stored.ne;
-      tensor.bytes = stored.bytes;
-      tensor.offset = info.offset;  // a longer header alone moves nothing
-      tensor.file = name;
-      tensor.problem = problem_text(stored.unreadable);
-      if (!stored.is_readable()) continue;
-      tensor.values = [&file, &info] {
-        const gguf::Document& document = file.document;
-        return std::make_unique<MatrixValues>(
-            stored_values(tensor_of(document, info), *file.source, file.path, document.big_endian));
-      };
-    }
-  }
-}
-
 }  // namespace
 
 Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const ComparisonView& view) {
-  const auto opened = std::make_shared<OpenedGguf>();
-  opened->model = std::move(model);
-  const gguf::SplitSet& set = *opened->model->gguf;
-  opened->source = gguf_listing(*opened->model);
-  ListingRequest request;
-  request.tensors = false;
-  opened->listing = opened->source->list(request);
+  const auto opened = std::make_shared<Opened>(model);
   ComparedModel side;
-  side.path = opened->model->path();
+  side.path = model->path();
   side.kind = "GGUF";
   side.naming = Naming::gguf;
   side.facts = opened->listing.facts;
   side.key_kind = KeyKind::gguf;
-  if (view.layout) side.layout = layout_of(set);
+  if (view.layout) side.layout = layout_of(*model->gguf);
   for (const ListedKey& key : opened->listing.keys) {
     if (key.name.starts_with("tokenizer.")) {
       side.tokenizer.push_back(key);
@@ -311,12 +337,8 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
     }
   }
   side.has_tokenizer = !side.tokenizer.empty();
-  if (view.apart) {
-    opened->apart = set;
-    if (!to_directory::take_fused_apart(*opened->apart)) opened->apart.reset();
-  }
-  add_tensors(opened->apart ? *opened->apart : set, side);
   side.opened = opened;
+  side.tensors = std::make_shared<GgufTensors>(std::move(model), view.apart);
   return side;
 }
 

@@ -16,112 +16,17 @@
 
 namespace modelutils {
 
-namespace {
-
-// Where the kept element `index` is.
-u64 place_of(u64 index, const Padding& padding) {
-  return index / padding.keep * padding.of + index % padding.keep;
+StoredForm ComparedTensors::form(const Tensor& tensor) const {
+  return tensor.type ? plain_form(*tensor.type) : opaque_form();
 }
 
-class ExcerptValues : public TensorValues {
- public:
-  ExcerptValues(const Catalog& catalog, const Tensor& tensor, const Excerpt& excerpt)
-      : TensorValues(plain_form(*tensor.type), excerpt.rows * excerpt.columns, excerpt.columns),
-        catalog_(catalog),
-        tensor_(tensor),
-        excerpt_(excerpt),
-        row_bytes_(*row_bytes(*tensor.type, tensor.ne.front())) {}
-
-  Status read(u64 first, u64 count, StoredRows& out) const override {
-    const TypeInfo& type = type_info(form().type());
-    const auto bytes_of = [&](u64 elements) { return elements / type.block_elements * type.block_bytes; };
-    out.values().resize(count * bytes_of(excerpt_.columns));
-    std::vector<std::byte> row(row_bytes_);
-    MutableBytes left(out.values());
-    for (u64 i = first; i < first + count; ++i) {
-      const u64 stored = excerpt_.first_row + place_of(i, excerpt_.row_padding);
-      MU_TRY(catalog_.read(tensor_, stored * row_bytes_, row));
-      for (u64 column = 0; column < excerpt_.columns;) {
-        const u64 run = std::min(excerpt_.column_padding.keep, excerpt_.columns - column);
-        const u64 begin = bytes_of(excerpt_.first_column + place_of(column, excerpt_.column_padding));
-        std::memcpy(left.data(), row.data() + begin, bytes_of(run));
-        left = left.subspan(bytes_of(run));
-        column += run;
-      }
-    }
-    return {};
-  }
-
-  void decode(const StoredRows& rows, std::span<float> out) const override {
-    dequantize(form().type(), rows.values(), out);
-  }
-
- private:
-  const Catalog& catalog_;
-  const Tensor& tensor_;
-  Excerpt excerpt_;
-  u64 row_bytes_;
-};
-
-}  // namespace
-
-void set_excerpt(const Catalog& catalog, const Tensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
-                 KeptTexts& kept) {
-  tensor.ne = kept.keep(excerpt.rows == 1 ? std::vector<u64>{excerpt.columns}
-                                          : std::vector<u64>{excerpt.columns, excerpt.rows});
-  const u64 block = type_info(*stored.type).block_elements;
-  for (const u64 edge :
-       {excerpt.columns, excerpt.column_padding.keep, excerpt.column_padding.of, excerpt.first_column}) {
-    if (edge % block != 0) {
-      tensor.problem = "heads are not made of whole blocks";
-      return;
-    }
-  }
-  tensor.values = [catalog = &catalog, &stored, excerpt] {
-    return std::make_unique<ExcerptValues>(*catalog, stored, excerpt);
-  };
+std::string ComparedTensors::type_text(const Tensor& tensor) const {
+  const StoredForm stored = form(tensor);
+  return form_info(stored).short_text(stored);
 }
 
-ComparedTensor compared_entry(const Catalog& catalog, const Tensor& stored, std::string name, std::string_view word,
-                              const Excerpt* excerpt, KeptTexts& kept) {
-  ComparedTensor tensor;
-  tensor.name = kept.keep(std::move(name));
-  tensor.type = stored.type ? type_name(*stored.type) : kept.keep(std::string(word));
-  tensor.ne = stored.ne;
-  tensor.bytes = stored.bytes;
-  tensor.offset = stored.offset;
-  if (excerpt == nullptr) {
-    tensor.values = [&catalog, &stored] { return std::make_unique<MatrixValues>(catalog.values_of(stored)); };
-  } else if (stored.type) {
-    set_excerpt(catalog, stored, *excerpt, tensor, kept);
-  } else {
-    tensor.problem = "the type is not known";
-  }
-  if (stored.type) tensor.bits = 8.0 * type_info(*stored.type).block_bytes / type_info(*stored.type).block_elements;
-  return tensor;
-}
-
-void set_facts(const bump::Dimensions& d, ModelFacts& facts) {
-  const auto known = [](u64 number) { return number == 0 ? std::nullopt : std::optional(number); };
-  const auto range = [](u64 number) { return number == 0 ? std::nullopt : std::optional(Range{number, number}); };
-  facts.layers = known(d.layers);
-  facts.context = known(d.context);
-  facts.embedding = known(d.embed);
-  facts.head_dim = known(d.head_dim);
-  facts.vocabulary = known(d.vocab);
-  facts.heads = range(d.heads);
-  facts.heads_kv = range(d.kv_heads);
-  facts.feed_forward = range(d.intermediate);
-}
-
-Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size) {
-  std::vector<std::byte> piece;
-  for (u64 done = 0; done < size; done += piece.size()) {
-    piece.resize(static_cast<std::size_t>(std::min<u64>(size - done, 64 * 1024)));
-    MU_TRY(file.read_exact(offset + done, piece));
-    if (std::ranges::any_of(piece, [](std::byte byte) { return byte != std::byte{0}; })) return false;
-  }
-  return true;
+std::string ComparedTensors::place_text(const Tensor& tensor) const {
+  return std::to_string(tensor.offset);
 }
 
 namespace {
@@ -219,42 +124,83 @@ std::vector<float> in_rows(const adapter::Factor& factor, const std::vector<floa
   return rows;
 }
 
-class Products {
+// The tensors of an adapter without the factors, and the products.
+class Products : public ComparedTensors {
  public:
-  explicit Products(ComparedModel& side) : side_(side) {}
+  explicit Products(std::shared_ptr<const ComparedTensors> stored) : stored_(std::move(stored)) {}
 
   void add(std::string_view name, const Shape& shape, double scale, Load load) {
-    ComparedTensor& tensor = made_.emplace_back();
-    tensor.name = side_.kept->keep(std::string(name));
-    tensor.type = side_.kept->keep(fmt::format("rank {}", shape.rank));
+    Product& product = products_.emplace_back(shape, scale, std::move(load));
     std::vector<u64> ne = {shape.columns, shape.rows};
     if (shape.slices > 1) ne.push_back(shape.slices);
-    tensor.ne = side_.kept->keep(std::move(ne));
+    Tensor& tensor = made_.emplace_back();
+    tensor.name = kept_.keep(std::string(name));
+    tensor.ne = kept_.keep(std::move(ne));
     const u64 elements = shape.elements().value_or(most_elements);
     elements_ = checked_add(elements_, elements).value_or(most_elements);
     if (shape.factors().value_or(most_factors + 1) > most_factors) {
-      tensor.problem = "the factors are too large to be kept in memory";
-      return;
+      product.problem = "the factors are too large to be kept in memory";
+    } else if (elements_ >= most_elements) {
+      product.problem = "the product is too large to be computed";
+    } else {
+      tensor.bytes = elements * sizeof(float);
     }
-    if (elements_ >= most_elements) {
-      tensor.problem = "the product is too large to be computed";
-      return;
-    }
-    tensor.bytes = elements * sizeof(float);
-    tensor.values = [shape, scale, load = std::move(load)] {
-      return std::make_unique<ProductValues>(shape, scale, load);
-    };
   }
 
-  void replace(const std::set<std::string_view>& factors) {
-    std::erase_if(side_.tensors, [&](const ComparedTensor& tensor) { return factors.contains(tensor.name); });
-    side_.tensors.insert(side_.tensors.end(), std::make_move_iterator(made_.begin()),
-                         std::make_move_iterator(made_.end()));
+  // To be called once, after the last add().
+  void leave_out(const std::set<std::string_view>& factors) {
+    for (const Tensor& tensor : stored_->list()) {
+      if (factors.contains(tensor.name)) continue;
+      tensors_.push_back(tensor);
+      others_.push_back(&tensor);
+    }
+    tensors_.insert(tensors_.end(), made_.begin(), made_.end());
+    list_ = tensors_;
+  }
+
+  std::string type_text(const Tensor& tensor) const override {
+    const Tensor* other = other_of(tensor);
+    return other != nullptr ? stored_->type_text(*other) : fmt::format("rank {}", product_of(tensor).shape.rank);
+  }
+  StoredForm form(const Tensor& tensor) const override {
+    const Tensor* other = other_of(tensor);
+    return other != nullptr ? stored_->form(*other) : opaque_form();
+  }
+  std::string_view problem(const Tensor& tensor) const override {
+    const Tensor* other = other_of(tensor);
+    return other != nullptr ? stored_->problem(*other) : product_of(tensor).problem;
+  }
+  std::string place_text(const Tensor& tensor) const override {
+    const Tensor* other = other_of(tensor);
+    return other != nullptr ? stored_->place_text(*other) : ComparedTensors::place_text(tensor);
+  }
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    if (const Tensor* other = other_of(tensor)) return stored_->values(*other);
+    const Product& product = product_of(tensor);
+    return std::make_unique<ProductValues>(product.shape, product.scale, product.load);
   }
 
  private:
-  ComparedModel& side_;
-  std::vector<ComparedTensor> made_;
+  struct Product {
+    Product(const Shape& made_shape, double made_scale, Load made_load)
+        : shape(made_shape), scale(made_scale), load(std::move(made_load)) {}
+    Shape shape;
+    double scale;
+    Load load;
+    std::string_view problem;
+  };
+
+  const Tensor* other_of(const Tensor& tensor) const {
+    const std::size_t place = place_of(tensor);
+    return place < others_.size() ? others_[place] : nullptr;
+  }
+  const Product& product_of(const Tensor& tensor) const { return products_[place_of(tensor) - others_.size()]; }
+
+  std::shared_ptr<const ComparedTensors> stored_;
+  std::vector<const Tensor*> others_;  // of `stored_`, the first of the list
+  std::vector<Product> products_;      // the rest of it
+  std::vector<Tensor> made_, tensors_;
+  KeptTexts kept_;
   u64 elements_ = 0;
 };
 
@@ -278,10 +224,10 @@ void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
   const gguf::Index index(file.document);
   const auto found = adapter::gguf_adapter(file.document, index);
   if (!found) return;
-  Products products(side);
+  const auto products = std::make_shared<Products>(side.tensors);
   std::set<std::string_view> readable;  // what lies in the file
-  for (const ComparedTensor& tensor : side.tensors) {
-    if (tensor.values) readable.insert(tensor.name);
+  for (const Tensor& tensor : side.tensors->list()) {
+    if (tensor.is_readable()) readable.insert(tensor.name);
   }
   std::set<std::string_view> factors;
   for (const adapter::GgufPair& pair : found->pairs) {
@@ -298,7 +244,7 @@ void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
       continue;  // no pair: its factors are compared as they are
     }
     factors.insert({pair.a->name, pair.b->name});
-    products.add(pair.target, shape, found->scale_of(pair), [&file, pair, shape, is_embedding]() -> Result<Factors> {
+    products->add(pair.target, shape, found->scale_of(pair), [&file, pair, shape, is_embedding]() -> Result<Factors> {
       Factors read;
       MU_ASSIGN(read.a, read_tensor(file, *pair.a));
       MU_ASSIGN(read.b, read_tensor(file, *pair.b));
@@ -309,18 +255,19 @@ void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
       return read;
     });
   }
-  products.replace(factors);
+  products->leave_out(factors);
+  side.tensors = products;
 }
 
 Status take_directory(const SafetensorsModel& model, ComparedModel& side) {
   MU_ASSIGN(auto read, adapter::read_adapter(model.folder, model.set));
   const auto adapter = std::make_shared<const adapter::Adapter>(std::move(read));
-  Products products(side);
+  const auto products = std::make_shared<Products>(side.tensors);
   std::set<std::string_view> factors;
   for (const adapter::Module& module : adapter->modules) {
     factors.insert({module.a.name, module.b.name});
     const Shape shape = {module.rank(), module.a.columns, module.b.rows, module.b.stack};
-    products.add(module.name, shape, module.scale, [adapter, &module]() -> Result<Factors> {
+    products->add(module.name, shape, module.scale, [adapter, &module]() -> Result<Factors> {
       Factors found;
       MU_ASSIGN(const std::vector<float> a, adapter->read(module.a));
       MU_ASSIGN(const std::vector<float> b, adapter->read(module.b));
@@ -329,7 +276,8 @@ Status take_directory(const SafetensorsModel& model, ComparedModel& side) {
       return found;
     });
   }
-  products.replace(factors);
+  products->leave_out(factors);
+  side.tensors = products;
   return {};
 }
 

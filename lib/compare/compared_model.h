@@ -1,19 +1,17 @@
-// One side of a comparison: an opened model of any format, under names that both sides use. Adapters compare the
-// products of their pairs; a tensor may be a part of an entry of a BUMPWGT file.
+// One side of a comparison: an opened model of any format, with its tensors under names that both sides use. Adapters
+// compare the products of their pairs; a tensor may be a part of an entry of a BUMPWGT file.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
-#include "formats/bump/document.h"
 #include "model/catalog.h"
 #include "model/forms/modules.h"
+#include "model/forms/stored_form.h"
 #include "model/listing/listing.h"
 #include "model/model.h"
 
@@ -25,17 +23,32 @@ enum class Naming : u8 {
   gguf,  ///< as in the GGUF that mlx2gguf would write, with rows in its order
 };
 
-/// Views into an opened model, or into what was kept for it: there may be hundreds of thousands.
-struct ComparedTensor {
-  std::string_view name;
-  std::string_view type;                                  ///< for people: "Q4_K", "4-bit/64", "mxfp4"
-  double bits = 0;                                        ///< of a weight, for colours; 0: not known
-  std::span<const u64> ne;                                ///< logical, contiguous dimension first
-  u64 bytes = 0;                                          ///< stored, with scales and biases; 0: not known
-  u64 offset = 0;                                         ///< in its file; of a GGUF in the data section
-  std::string_view file;                                  ///< its base name, in a model of several files
-  std::string_view problem;                               ///< why its values cannot be read; empty if they can
-  std::function<std::unique_ptr<TensorValues>()> values;  ///< set if they can
+/// The tensors of a side with the names, order of rows and shapes that both sides use: those of the model, those of the
+/// GGUF that is planned from them, or those that a file's entries were made of. A tensor's type, place and size are
+/// those of what stores its values (with scales and biases); the type is nullopt if no single plain type does.
+class ComparedTensors {
+ public:
+  ComparedTensors() = default;
+  ComparedTensors(const ComparedTensors&) = delete;
+  ComparedTensors& operator=(const ComparedTensors&) = delete;
+  virtual ~ComparedTensors() = default;
+
+  std::span<const Tensor> list() const { return list_; }
+  std::size_t place_of(const Tensor& tensor) const { return static_cast<std::size_t>(&tensor - list_.data()); }
+
+  /// Returns the form of the stored values; opaque if it is unknown, or if there are none.
+  virtual StoredForm form(const Tensor& tensor) const;
+  /// Returns a text for people: "Q4_K", "4-bit/64", "mxfp4".
+  virtual std::string type_text(const Tensor& tensor) const;
+  /// Returns the reason why the values cannot be read; empty if they can.
+  virtual std::string_view problem(const Tensor& tensor) const { return problem_text(tensor.unreadable); }
+  /// Returns the file, if there are several, and the offset: "model-00001-of-00002.gguf:4096".
+  virtual std::string place_text(const Tensor& tensor) const;
+  /// Returns the values of a tensor without a problem. This object must outlive them.
+  virtual std::unique_ptr<TensorValues> values(const Tensor& tensor) const = 0;
+
+ protected:
+  std::span<const Tensor> list_;  // set by the derived class, which owns or borrows the tensors
 };
 
 /// The kind of keys; only keys of one kind can be compared.
@@ -47,7 +60,7 @@ struct LayoutFact {
   std::string value;
 };
 
-/// Views into what `opened` and `kept` hold.
+/// Keys and facts are views into what `opened` holds.
 struct ComparedModel {
   std::string path;
   std::string kind;  ///< "GGUF", "MLX model, quantised", "BUMPWGT3"
@@ -56,13 +69,12 @@ struct ComparedModel {
   std::vector<ListedKey> keys;       ///< without those of `tokenizer`, and of split.*
   std::vector<ListedKey> tokenizer;  ///< as GGUF keys
   bool has_tokenizer = false;        ///< there is one, and it can be compared
-  std::vector<ComparedTensor> tensors;
+  std::shared_ptr<const ComparedTensors> tensors;
   std::vector<LayoutFact> layout;
   Naming naming = Naming::own;       ///< what became of the one that was asked for
   std::vector<std::string> remarks;  ///< what is not compared, and why; raw text
   std::vector<Error> broken;         ///< why something of it could not be listed, other than its container's defects
   std::shared_ptr<const void> opened;
-  std::shared_ptr<KeptTexts> kept = std::make_shared<KeptTexts>();
 };
 
 /// Facts about the other side that determine how this side is opened.
@@ -79,40 +91,6 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
 Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump(std::shared_ptr<const Model> model, const ComparisonView& view);
 Result<ComparedModel> compared_bump5(std::shared_ptr<const Model> model, const ComparisonView& view);
-
-// A tensor that is a part of an entry of a BUMPWGT file: heads without their padding, gate or up out of both.
-
-// Of every `of` neighbours only the first `keep` are kept.
-struct Padding {
-  u64 keep = 1;
-  u64 of = 1;
-};
-
-// The part of an entry that is a tensor: rows from `first_row`, and columns of each row.
-struct Excerpt {
-  u64 first_row = 0;
-  u64 rows = 0;
-  Padding row_padding;
-  u64 first_column = 0;
-  u64 columns = 0;
-  Padding column_padding;
-};
-
-/// Makes `tensor` that part of `stored`, which has a known type: shape, values, and a problem where the part would cut
-/// through blocks. The catalog must outlive the values.
-void set_excerpt(const Catalog& catalog, const Tensor& stored, const Excerpt& excerpt, ComparedTensor& tensor,
-                 KeptTexts& kept);
-
-/// An entry as a tensor: whole (no excerpt), or that part of it. `word`: its type where the table of types does not
-/// have it. The catalog must outlive the values.
-ComparedTensor compared_entry(const Catalog& catalog, const Tensor& stored, std::string name, std::string_view word,
-                              const Excerpt* excerpt, KeptTexts& kept);
-
-/// What a header says of the model; 0 is "not said".
-void set_facts(const bump::Dimensions& dimensions, ModelFacts& facts);
-
-/// True if these bytes of a file are all zero.
-Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size);
 
 // Adapters as sides of a comparison: compares the products of their pairs instead of the factors.
 

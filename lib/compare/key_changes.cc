@@ -199,42 +199,45 @@ Result<KeyChanges> compare_keys(std::span<const ListedKey> a, std::span<const Li
 
 namespace {
 
-struct Tensors {
-  Tensors(std::span<const ComparedTensor> all, const std::vector<std::string>& ignored) {
+struct TensorsByName {
+  TensorsByName(std::span<const Tensor> all, const std::vector<std::string>& ignored) {
     names.reserve(all.size());
-    for (const ComparedTensor& tensor : all) {
+    for (const Tensor& tensor : all) {
       if (!ignored.empty() && selects(ignored, tensor.name)) continue;
       if (names.insert(tensor.name).is_new) list.push_back(&tensor);
     }
   }
-  const ComparedTensor* find(std::string_view name) const {
+  const Tensor* find(std::string_view name) const {
     const std::optional<u32> place = names.find(name);
     return place ? list[*place] : nullptr;
   }
 
   NameIndex names;
-  std::vector<const ComparedTensor*> list;
+  std::vector<const Tensor*> list;
 };
 
 }  // namespace
 
-TensorChanges compare_tensors(std::span<const ComparedTensor> a, std::span<const ComparedTensor> b,
+TensorChanges compare_tensors(const ComparedTensors& a, const ComparedTensors& b,
                               const std::vector<std::string>& ignored) {
-  const Tensors left(a, ignored);
-  const Tensors right(b, ignored);
+  const TensorsByName left(a.list(), ignored);
+  const TensorsByName right(b.list(), ignored);
   TensorChanges changes;
-  for (const ComparedTensor* tensor : left.list) {
-    const TensorPair pair{tensor, right.find(tensor->name)};
+  for (const Tensor* tensor : left.list) {
+    TensorPair pair{tensor, right.find(tensor->name)};
     if (pair.b == nullptr) {
       changes.removed.push_back(tensor);
-    } else if (!is_same_shape(tensor->ne, pair.b->ne)) {
+      continue;
+    }
+    pair.is_retyped = a.type_text(*tensor) != b.type_text(*pair.b);
+    if (!is_same_shape(tensor->ne, pair.b->ne)) {
       changes.reshaped.push_back(pair);
     } else {
       changes.same_shape.push_back(pair);
-      if (pair.is_retyped()) ++changes.retyped;
+      if (pair.is_retyped) ++changes.retyped;
     }
   }
-  for (const ComparedTensor* tensor : right.list) {
+  for (const Tensor* tensor : right.list) {
     if (left.find(tensor->name) == nullptr) changes.added.push_back(tensor);
   }
   return changes;

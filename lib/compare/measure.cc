@@ -152,7 +152,7 @@ struct Scratch {
 
 class Measurer {
  public:
-  Measurer(std::span<const ValuePair> pairs, const MeasureOptions& options)
+  Measurer(std::span<ValuePair> pairs, const MeasureOptions& options)
       : options_(options), jobs_(pairs.size()), results_(pairs.size()), scratch_(options.threads) {
     for (std::size_t i = 0; i < pairs.size(); ++i) open(pairs[i], i);
   }
@@ -164,10 +164,10 @@ class Measurer {
   }
 
  private:
-  void open(const ValuePair& pair, std::size_t i) {
+  void open(ValuePair& pair, std::size_t i) {
     Job& job = jobs_[i];
-    job.a = (*pair.a)();
-    job.b = (*pair.b)();
+    job.a = std::move(pair.a);
+    job.b = std::move(pair.b);
     job.columns = std::max<u64>(pair.columns, 1);
     results_[i].elements = job.a->elements();
     if (job.a->elements() != job.b->elements()) {  // of a type that is not known, in one of them

@@ -65,8 +65,7 @@ class PieceSums {
 
 /// Two tensors of as many elements.
 struct ValuePair {
-  const std::function<std::unique_ptr<TensorValues>()>* a = nullptr;
-  const std::function<std::unique_ptr<TensorValues>()>* b = nullptr;
+  std::unique_ptr<TensorValues> a, b;
   u64 columns = 1;  ///< elements of a row, for the worst rows
 };
 

@@ -288,8 +288,9 @@ std::vector<TensorGroup> TensorGroups::groups() const {
   return list;
 }
 
-std::string tensor_text(const ComparedTensor& tensor) {
-  return tensor.ne.empty() ? escape(tensor.type) : fmt::format("{}, {}", escape(tensor.type), shape_text(tensor.ne));
+std::string tensor_text(const ComparedModel& side, const Tensor& tensor) {
+  const std::string type = escape(side.tensors->type_text(tensor));
+  return tensor.ne.empty() ? type : fmt::format("{}, {}", type, shape_text(tensor.ne));
 }
 
 std::string rms_text(double rms) {

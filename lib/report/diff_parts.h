@@ -64,7 +64,7 @@ class TensorGroups {
 };
 
 /// Returns for example "Q4_K, 4096 × 32000".
-std::string tensor_text(const ComparedTensor& tensor);
+std::string tensor_text(const ComparedModel& side, const Tensor& tensor);
 
 /// Returns for example "0.52 %", "3.1e-05 %" or "infinite".
 std::string rms_text(double rms);

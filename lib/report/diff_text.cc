@@ -118,11 +118,11 @@ class DiffText {
     TensorGroups reshaped, removed, added;
     for (const TensorPair& pair : tensors.reshaped) {
       std::string text = fmt::format("{} → {}", shape_text(pair.a->ne), shape_text(pair.b->ne));
-      if (pair.is_retyped()) text = fmt::format("{} → {}", tensor_text(*pair.a), tensor_text(*pair.b));
+      if (pair.is_retyped) text = fmt::format("{} → {}", tensor_text(diff_.a, *pair.a), tensor_text(diff_.b, *pair.b));
       reshaped.add(pair.a->name, std::move(text));
     }
-    for (const ComparedTensor* tensor : tensors.removed) removed.add(tensor->name, tensor_text(*tensor));
-    for (const ComparedTensor* tensor : tensors.added) added.add(tensor->name, tensor_text(*tensor));
+    for (const Tensor* tensor : tensors.removed) removed.add(tensor->name, tensor_text(diff_.a, *tensor));
+    for (const Tensor* tensor : tensors.added) added.add(tensor->name, tensor_text(diff_.b, *tensor));
     for (const TensorGroup& group : reshaped.groups()) line('~', group.name, group.text);
     for (const TensorGroup& group : removed.groups()) line('-', group.name, group.text);
     for (const TensorGroup& group : added.groups()) line('+', group.name, group.text);
@@ -142,15 +142,18 @@ class DiffText {
       return name ? std::pair(name->prefix, name->role) : std::pair(std::string_view(), std::string_view(pair.a->name));
     };
     for (const TensorPair& pair : tensors.same_shape) {
-      if (pair.is_retyped()) roles.insert(role_of(pair));
+      if (pair.is_retyped) roles.insert(role_of(pair));
     }
     std::vector<GridTensor> cells;
     for (const TensorPair& pair : tensors.same_shape) {
       if (!roles.contains(role_of(pair))) continue;
-      if (pair.is_retyped()) {
-        cells.push_back({pair.a->name, escape(pair.a->type) + "→" + escape(pair.b->type), bits_paint(pair.b->bits)});
+      const std::string type = escape(diff_.a.tensors->type_text(*pair.a));
+      if (pair.is_retyped) {
+        const StoredForm form = diff_.b.tensors->form(*pair.b);
+        cells.push_back({pair.a->name, type + "→" + escape(diff_.b.tensors->type_text(*pair.b)),
+                         bits_paint(form_info(form).bits(form))});
       } else {
-        cells.push_back({pair.a->name, escape(pair.a->type), Paint::faint});
+        cells.push_back({pair.a->name, type, Paint::faint});
       }
     }
     write_layer_grid(out_, cells, {options_.width, style_});
@@ -341,13 +344,16 @@ class DiffMarkdown {
     table("Tensors", "| | Tensor | Type and shape |");
     TensorGroups reshaped, retyped, removed, added;
     for (const TensorPair& pair : tensors.reshaped) {
-      reshaped.add(pair.a->name, tensor_text(*pair.a) + " → " + tensor_text(*pair.b));
+      reshaped.add(pair.a->name, tensor_text(diff_.a, *pair.a) + " → " + tensor_text(diff_.b, *pair.b));
     }
     for (const TensorPair& pair : tensors.same_shape) {
-      if (pair.is_retyped()) retyped.add(pair.a->name, escape(pair.a->type) + " → " + escape(pair.b->type));
+      if (pair.is_retyped) {
+        retyped.add(pair.a->name,
+                    escape(diff_.a.tensors->type_text(*pair.a)) + " → " + escape(diff_.b.tensors->type_text(*pair.b)));
+      }
     }
-    for (const ComparedTensor* tensor : tensors.removed) removed.add(tensor->name, tensor_text(*tensor));
-    for (const ComparedTensor* tensor : tensors.added) added.add(tensor->name, tensor_text(*tensor));
+    for (const Tensor* tensor : tensors.removed) removed.add(tensor->name, tensor_text(diff_.a, *tensor));
+    for (const Tensor* tensor : tensors.added) added.add(tensor->name, tensor_text(diff_.b, *tensor));
     rows("reshaped", reshaped);
     rows("retyped", retyped);
     rows("removed", removed);

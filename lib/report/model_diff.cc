@@ -56,8 +56,8 @@ class DiffCsv {
     return {};
   }
 
-  static std::string described(const ComparedTensor& tensor) {
-    std::string text = std::string(tensor.type) + " ";
+  static std::string described(const ComparedModel& side, const Tensor& tensor) {
+    std::string text = side.tensors->type_text(tensor) + " ";
     for (std::size_t i = 0; i < tensor.ne.size(); ++i) text += (i == 0 ? "" : "x") + std::to_string(tensor.ne[i]);
     return text;
   }
@@ -65,15 +65,21 @@ class DiffCsv {
   void write_tensors() {
     const TensorChanges& tensors = diff_.tensors;
     for (const TensorPair& pair : tensors.reshaped) {
-      row("tensors", "reshaped", pair.a->name, described(*pair.a), described(*pair.b));
+      row("tensors", "reshaped", pair.a->name, described(diff_.a, *pair.a), described(diff_.b, *pair.b));
     }
-    for (const ComparedTensor* tensor : tensors.removed)
-      row("tensors", "removed", tensor->name, described(*tensor), "");
-    for (const ComparedTensor* tensor : tensors.added) row("tensors", "added", tensor->name, "", described(*tensor));
+    for (const Tensor* tensor : tensors.removed) {
+      row("tensors", "removed", tensor->name, described(diff_.a, *tensor), "");
+    }
+    for (const Tensor* tensor : tensors.added) {
+      row("tensors", "added", tensor->name, "", described(diff_.b, *tensor));
+    }
     for (const TensorPair& pair : tensors.same_shape) {
-      if (pair.is_retyped()) row("types", "retyped", pair.a->name, pair.a->type, pair.b->type);
+      if (pair.is_retyped) row("types", "retyped", pair.a->name, type_of_a(pair), type_of_b(pair));
     }
   }
+
+  std::string type_of_a(const TensorPair& pair) const { return diff_.a.tensors->type_text(*pair.a); }
+  std::string type_of_b(const TensorPair& pair) const { return diff_.b.tensors->type_text(*pair.b); }
 
   void write_values() {
     for (std::size_t i = 0; i < diff_.measured.size(); ++i) {
@@ -85,7 +91,7 @@ class DiffCsv {
         continue;
       }
       const auto number = [](double value) { return float_text(value); };
-      row("values", "changed", pair.a->name, pair.a->type, pair.b->type,
+      row("values", "changed", pair.a->name, type_of_a(pair), type_of_b(pair),
           fmt::format("{},{},{},{},{}", number(one.sums.rms()), number(one.sums.max_abs), number(one.sums.cosine()),
                       one.sums.different, one.sums.unordered));
     }
@@ -190,17 +196,17 @@ class DiffJson {
     }
   }
 
-  void write_names(std::string_view member, const std::vector<const ComparedTensor*>& tensors) {
+  void write_names(std::string_view member, const std::vector<const Tensor*>& tensors) {
     const auto in_array = json_.array(member);
-    for (const ComparedTensor* tensor : tensors) json_.string(tensor->name);
+    for (const Tensor* tensor : tensors) json_.string(tensor->name);
   }
 
   void write_retyped(const TensorPair& pair) {
-    if (!pair.is_retyped()) return;
+    if (!pair.is_retyped) return;
     const auto in_object = json_.object();
     json_.member("name", pair.a->name);
-    json_.member("a", pair.a->type);
-    json_.member("b", pair.b->type);
+    json_.member("a", diff_.a.tensors->type_text(*pair.a));
+    json_.member("b", diff_.b.tensors->type_text(*pair.b));
   }
 
   void write_tensors() {

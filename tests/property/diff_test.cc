@@ -73,9 +73,9 @@ TEST(DiffProperty, EveryModelEqualsItself) {
   EXPECT_GE(compared, 1u);
 }
 
-std::vector<std::string> names_of(const std::vector<const ComparedTensor*>& tensors) {
+std::vector<std::string> names_of(const std::vector<const Tensor*>& tensors) {
   std::vector<std::string> names;
-  for (const ComparedTensor* tensor : tensors) names.emplace_back(tensor->name);
+  for (const Tensor* tensor : tensors) names.emplace_back(tensor->name);
   return names;
 }
 std::vector<std::string> names_of(const std::vector<const ListedKey*>& keys) {

@@ -183,9 +183,9 @@ Status write_model_page(HtmlPage& page, const ModelPageSource& source, const Dum
 
 namespace {
 
-std::string types_text(const TensorPair& pair) {
-  const std::string a(pair.a->type), b(pair.b->type);
-  return pair.is_retyped() ? a + " → " + b : a;
+std::string types_text(const ModelDiff& diff, const TensorPair& pair) {
+  const std::string a = diff.a.tensors->type_text(*pair.a);
+  return pair.is_retyped ? a + " → " + diff.b.tensors->type_text(*pair.b) : a;
 }
 
 std::string error_text(const Measurement& measured) {
@@ -206,7 +206,7 @@ Status write_diff_page(HtmlPage& page, const ModelDiff& diff, std::string_view p
   std::vector<GridTensor> types, errors;
   for (std::size_t i = 0; i < diff.tensors.same_shape.size(); ++i) {
     const TensorPair& pair = diff.tensors.same_shape[i];
-    types.push_back({pair.a->name, types_text(pair)});
+    types.push_back({pair.a->name, types_text(diff, pair)});
     if (i < diff.measured.size()) errors.push_back({pair.a->name, error_text(diff.measured[i])});
   }
   MU_TRY(page.add([&](TextOutput& out) -> Status {

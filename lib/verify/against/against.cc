@@ -87,26 +87,18 @@ namespace {
 constexpr double tolerated_error = 0.01;
 
 // One of the two models, with the names that both share.
-class Side {
+class Side : public ComparedTensors {
  public:
-  virtual ~Side() = default;
-
-  const std::vector<ComparedTensor>& tensors() const { return tensors_; }
-  bool has(std::string_view name) const {
-    return std::ranges::find(tensors_, name, &ComparedTensor::name) != tensors_.end();
-  }
-  std::size_t place_of(const ComparedTensor* tensor) const {
-    return static_cast<std::size_t>(tensor - tensors_.data());
-  }
+  bool has(std::string_view name) const { return std::ranges::find(list(), name, &Tensor::name) != list().end(); }
 
   /// Returns the form that stores a tensor's values unchanged; nullopt if the values are computed.
-  virtual std::optional<StoredForm> form_of(std::size_t place) const = 0;
-  virtual std::string form_text(std::size_t place) const = 0;
+  virtual std::optional<StoredForm> form_of(const Tensor& tensor) const = 0;
+  virtual std::string form_text(const Tensor& tensor) const = 0;
   /// True if a tensor of that form can represent every value exactly. Errors: reading.
-  virtual Result<bool> fits(std::size_t place, const StoredForm& form) const = 0;
+  virtual Result<bool> fits(const Tensor& tensor, const StoredForm& form) const = 0;
 
  protected:
-  std::vector<ComparedTensor> tensors_;  // views into the model
+  std::vector<Tensor> tensors_;  // those of the list
 };
 
 // A GGUF, or tensors of any container under their own names.
@@ -116,30 +108,27 @@ class CatalogSide : public Side {
   explicit CatalogSide(Catalog catalog, const Side* other = nullptr) : catalog_(std::move(catalog)) {
     if (other != nullptr) scales_ = find_scales(catalog_, [&](std::string_view name) { return other->has(name); });
     for (const Tensor& tensor : catalog_.tensors) {
-      if (!tensor.is_readable() || is_scale(tensor)) continue;
-      ComparedTensor compared;
-      compared.name = tensor.name;
-      compared.ne = tensor.ne;
-      compared.values = [this, &tensor]() -> std::unique_ptr<TensorValues> {
-        const auto scale = scales_.find(tensor.name);
-        if (scale != scales_.end()) return std::make_unique<ScaledValues>(catalog_, tensor, *scale->second);
-        return std::make_unique<MatrixValues>(catalog_.values_of(tensor));
-      };
-      if (!tensor.type) compared.problem = "has a type that cannot be decoded";
-      tensors_.push_back(std::move(compared));
-      stored_.push_back(&tensor);
+      if (tensor.is_readable() && !is_scale(tensor)) tensors_.push_back(tensor);
     }
+    list_ = tensors_;
   }
 
   const Catalog& catalog() const { return catalog_; }
 
-  std::optional<StoredForm> form_of(std::size_t place) const override { return catalog_.form_of(*stored_[place]); }
-  std::string form_text(std::size_t place) const override {
-    const StoredForm form = *form_of(place);
+  std::string_view problem(const Tensor& tensor) const override {
+    return tensor.type ? "" : "has a type that cannot be decoded";
+  }
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    const auto scale = scales_.find(tensor.name);
+    if (scale != scales_.end()) return std::make_unique<ScaledValues>(catalog_, tensor, *scale->second);
+    return std::make_unique<MatrixValues>(catalog_.values_of(tensor));
+  }
+  std::optional<StoredForm> form_of(const Tensor& tensor) const override { return catalog_.form_of(tensor); }
+  std::string form_text(const Tensor& tensor) const override {
+    const StoredForm form = catalog_.form_of(tensor);
     return form_info(form).text(form);
   }
-  Result<bool> fits(std::size_t place, const StoredForm& form) const override {
-    const Tensor& tensor = *stored_[place];
+  Result<bool> fits(const Tensor& tensor, const StoredForm& form) const override {
     if (form.kind == FormKind::mlx) return fits_packing(tensor, form);
     return form.is_plain() && (form.type() == tensor.type || form.type() == TensorType::F32);
   }
@@ -167,19 +156,14 @@ class CatalogSide : public Side {
 
   const Catalog catalog_;
   Scales scales_;
-  std::vector<const Tensor*> stored_;  // for each of tensors_
 };
 
 class DirectorySide : public Side {
  public:
   DirectorySide(std::unique_ptr<HfModel> model, TensorMap map) : model_(std::move(model)), map_(std::move(map)) {
-    for (const MappedTensor& mapped : map_.tensors) {
-      ComparedTensor compared;
-      compared.name = mapped.name;
-      compared.ne = mapped.ne;
-      compared.values = [this, &mapped] { return values_of(*model_, mapped); };
-      tensors_.push_back(std::move(compared));
-    }
+    for (const MappedTensor& mapped : map_.tensors)
+      tensors_.push_back({.name = mapped.name, .type = {}, .ne = mapped.ne});
+    list_ = tensors_;
   }
 
   static Result<std::unique_ptr<Side>> open(std::shared_ptr<const Model> opened, PredictionChoice prediction) {
@@ -193,19 +177,22 @@ class DirectorySide : public Side {
     return std::make_unique<DirectorySide>(std::move(model), std::move(map));
   }
 
-  std::optional<StoredForm> form_of(std::size_t place) const override {
-    const MappedTensor& mapped = map_.tensors[place];
+  std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
+    return values_of(*model_, mapped_of(tensor));
+  }
+  std::optional<StoredForm> form_of(const Tensor& tensor) const override {
+    const MappedTensor& mapped = mapped_of(tensor);
     if (mapped.parts.empty()) return std::nullopt;
     const StoredForm& form = matrix_of(mapped).form;
     const bool is_kept = form.is_plain() ? mapped.operation == arch::Operation::none : !mapped.has_computed_rows();
     return is_kept ? std::optional(form) : std::nullopt;
   }
-  std::string form_text(std::size_t place) const override {
-    const MappedTensor& mapped = map_.tensors[place];
+  std::string form_text(const Tensor& tensor) const override {
+    const MappedTensor& mapped = mapped_of(tensor);
     return mapped.parts.empty() ? "computed from config.json" : text_with_scales(matrix_of(mapped).form);
   }
-  Result<bool> fits(std::size_t place, const StoredForm& form) const override {
-    const MappedTensor& mapped = map_.tensors[place];
+  Result<bool> fits(const Tensor& tensor, const StoredForm& form) const override {
+    const MappedTensor& mapped = mapped_of(tensor);
     if (mapped.parts.empty()) return true;
     const Weight& matrix = matrix_of(mapped);
     const StoredForm rows = mapped.has_computed_rows() ? plain_form(computed_type(*model_, mapped)) : matrix.form;
@@ -215,6 +202,7 @@ class DirectorySide : public Side {
   }
 
  private:
+  const MappedTensor& mapped_of(const Tensor& tensor) const { return map_.tensors[place_of(tensor)]; }
   const Weight& matrix_of(const MappedTensor& mapped) const { return model_->matrices[mapped.parts.front().source]; }
 
   std::unique_ptr<HfModel> model_;
@@ -227,14 +215,14 @@ class StrictComparison {
       : source_(source), converted_(converted), noun_(noun), head_is_optional_(head_is_optional) {}
 
   Result<FindingLog> compare() {
-    const TensorChanges changes = compare_tensors(source_.tensors(), converted_.tensors(), {});
-    for (const ComparedTensor* tensor : changes.removed) {
+    const TensorChanges changes = compare_tensors(source_, converted_, {});
+    for (const Tensor* tensor : changes.removed) {
       if (!may_be_missing(*tensor)) {
         complain("parity-missing", *tensor, fmt::format("is in the source, but not in the converted {}", noun_));
       }
     }
     for (const TensorPair& pair : changes.reshaped) complain_about_shape(pair);
-    for (const ComparedTensor* tensor : changes.added) {
+    for (const Tensor* tensor : changes.added) {
       if (!may_be_missing(*tensor)) {
         complain("parity-extra", *tensor, fmt::format("is in the converted {}, but not in the source", noun_));
       }
@@ -243,8 +231,8 @@ class StrictComparison {
     for (const TensorPair& pair : changes.same_shape) {
       if (!std::ranges::equal(pair.a->ne, pair.b->ne)) {
         complain_about_shape(pair);
-      } else if (!pair.b->problem.empty()) {
-        complain("parity-type", *pair.b, std::string(pair.b->problem));
+      } else if (const std::string_view problem = converted_.problem(*pair.b); !problem.empty()) {
+        complain("parity-type", *pair.b, std::string(problem));
       } else {
         pairs.push_back(pair);
       }
@@ -253,7 +241,7 @@ class StrictComparison {
     measure(
         pairs.size(),
         [&](std::size_t i) {
-          return ValuePair{&pairs[i].a->values, &pairs[i].b->values, 1};
+          return ValuePair{source_.values(*pairs[i].a), converted_.values(*pairs[i].b), 1};
         },
         {default_threads(), nullptr},
         [&](std::size_t i, const Measurement& measured) {
@@ -264,7 +252,7 @@ class StrictComparison {
   }
 
  private:
-  void complain(std::string_view code, const ComparedTensor& tensor, std::string message) {
+  void complain(std::string_view code, const Tensor& tensor, std::string message) {
     log_.error(Scope::model, code, std::move(message), at_tensor(tensor.name));
   }
 
@@ -274,9 +262,7 @@ class StrictComparison {
                          noun_ == "directory" ? "has" : "gives", shape_text(pair.a->ne)));
   }
 
-  bool may_be_missing(const ComparedTensor& tensor) const {
-    return head_is_optional_ && tensor.name == "output.weight";
-  }
+  bool may_be_missing(const Tensor& tensor) const { return head_is_optional_ && tensor.name == "output.weight"; }
 
   Status judge(const TensorPair& pair, const Measurement& measured) {
     if (measured.equal_values()) return {};
@@ -285,11 +271,10 @@ class StrictComparison {
       complain("parity-type", *pair.a, "cannot be compared: " + measured.problem);
       return {};
     }
-    const std::size_t place = converted_.place_of(pair.b);
-    const std::optional<StoredForm> form = converted_.form_of(place);
+    const std::optional<StoredForm> form = converted_.form_of(*pair.b);
     bool exact = false;
     if (form) {
-      MU_ASSIGN(exact, source_.fits(source_.place_of(pair.a), *form));
+      MU_ASSIGN(exact, source_.fits(*pair.a, *form));
     }
     const ValueSums& sums = measured.sums;
     if (exact) {
@@ -302,7 +287,7 @@ class StrictComparison {
     const bool tolerable = sums.rms() <= tolerated_error && sums.unordered == 0;
     std::string message =
         fmt::format("is {}, which cannot represent the source exactly: relative RMS error {:.2g}{}",
-                    converted_.form_text(place), sums.rms(), sums.rms() <= tolerated_error ? "" : ", more than 1 %");
+                    converted_.form_text(*pair.b), sums.rms(), sums.rms() <= tolerated_error ? "" : ", more than 1 %");
     if (sums.unordered > 0) {
       message += fmt::format(", and {} NaN or infinite on one side only", counted(sums.unordered, "value"));
     }
