@@ -112,8 +112,8 @@ class Chooser {
   const quantize::Mix* mix_named_after(std::span<const TensorType> types) const {
     std::map<TensorType, u64> bytes;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      const SourceTensor& tensor = source_.tensors()[i];
-      if (choices_[i].touched) bytes[types[i]] += row_bytes(types[i], tensor.ne[0]).value_or(0) * tensor.rows();
+      const Tensor& tensor = source_.tensors()[i];
+      if (choices_[i].touched) bytes[types[i]] += row_bytes(types[i], tensor.ne[0]).value_or(0) * rows_of(tensor);
     }
     const auto most =
         std::max_element(bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -124,13 +124,13 @@ class Chooser {
  private:
   // Finds the options of a tensor and measures their error on evenly spread rows.
   Status measure_tensor(std::size_t i, unsigned thread) {
-    const SourceTensor& tensor = source_.tensors()[i];
+    const Tensor& tensor = source_.tensors()[i];
     const u64 ne0 = tensor.ne[0];
-    const u64 groups = tensor.rows() / tensor.granule;
-    const u64 wanted = std::max<u64>(std::min(sample_rows, sample_elements / ne0) / tensor.granule, 1);
+    const u64 rows = source_.granule(i);
+    const u64 groups = rows_of(tensor) / rows;
+    const u64 wanted = std::max<u64>(std::min(sample_rows, sample_elements / ne0) / rows, 1);
     const u64 count = std::min(groups, wanted);
-    const u64 rows = tensor.granule;
-    std::vector<std::byte> blocks(rows * tensor.row_size());
+    std::vector<std::byte> blocks(rows * row_size_of(tensor));
     std::vector<float> values(rows * ne0);
     std::vector<float> weights;
     const u64 columns_wanted = ne0 * (tensor.ne.size() > 2 ? tensor.ne[2] : 1);
@@ -141,9 +141,9 @@ class Chooser {
     std::vector<Option> options = options_of(tensor, !weights.empty());
     std::vector<TensorError> errors(options.size());
     for (u64 k = 0; k < count; ++k) {
-      const u64 first = k * groups / count * tensor.granule;
+      const u64 first = k * groups / count * rows;
       MU_TRY(source_.read_rows(i, first, rows, blocks, thread));
-      dequantize(tensor.type, blocks, values);
+      dequantize(*tensor.type, blocks, values);
       if (!narrow_facts(values).finite) {
         return input_error("quantize-not-finite", "has a value that is NaN or infinite", at_tensor(tensor.name));
       }
@@ -157,7 +157,7 @@ class Chooser {
         for (std::size_t o = 0; o < options.size(); ++o) measure_option(options[o], some, of_row, errors[o]);
       }
     }
-    const double elements = static_cast<double>(tensor.rows()) * static_cast<double>(ne0);
+    const double elements = static_cast<double>(rows_of(tensor)) * static_cast<double>(ne0);
     for (std::size_t o = 0; o < options.size(); ++o) {
       const TensorError& error = errors[o];
       const ValueSums& sums = error.weighted.aa > 0 ? error.weighted : error.plain;
@@ -169,10 +169,10 @@ class Chooser {
 
   u64 padded(u64 bytes) const { return (bytes + source_.alignment() - 1) / source_.alignment() * source_.alignment(); }
 
-  std::vector<Option> options_of(const SourceTensor& tensor, bool weighted) const {
+  std::vector<Option> options_of(const Tensor& tensor, bool weighted) const {
     std::map<std::pair<u64, TensorType>, Option> found;
     const auto add = [&](TensorType type) {
-      const u64 bytes = padded(row_bytes(type, tensor.ne[0]).value_or(0) * tensor.rows());
+      const u64 bytes = padded(row_bytes(type, tensor.ne[0]).value_or(0) * rows_of(tensor));
       found.try_emplace({bytes, type}, Option{type, bytes});
     };
     for (const TensorType type : candidates) {
@@ -180,11 +180,11 @@ class Chooser {
       if (!weighted && (needs_importance(type) || type == TensorType::IQ2_S || type == TensorType::IQ3_XXS)) continue;
       if (const auto fitting = quantize::fitting_type(type, tensor.ne[0], tensor.name)) add(*fitting);
     }
-    add(tensor.type);  // a copy has no error
+    add(*tensor.type);  // a copy has no error
     std::vector<Option> options;
     for (const auto& [order, option] : found) options.push_back(option);
     // Options must not be larger than the source.
-    const u64 most = padded(tensor.row_size() * tensor.rows());
+    const u64 most = padded(row_size_of(tensor) * rows_of(tensor));
     std::erase_if(options, [&](const Option& option) {
       return option.bytes > most || (option.bytes == most && option.type != tensor.type);
     });
@@ -254,7 +254,7 @@ namespace {
 // Values processed at a time, so that they and the results stay in a core's cache.
 constexpr u64 piece_elements = u64{1} << 15;
 
-tl::unexpected<Error> refuse(const QuantizeRequest& request, const SourceTensor& tensor, std::string code,
+tl::unexpected<Error> refuse(const QuantizeRequest& request, const Tensor& tensor, std::string code,
                              std::string message) {
   return input_error(std::move(code), std::move(message), at_tensor(tensor.name), {}, request.input);
 }
@@ -267,7 +267,7 @@ TensorEncoder::TensorEncoder(const QuantizePlan& plan, const QuantizeRequest& re
 Status TensorEncoder::take(std::size_t tensor, u64 first, u64 count, unsigned thread) {
   Worker& worker = workers_[thread];
   const std::size_t source = plan_.tensors[tensor].source;
-  worker.taken.resize(static_cast<std::size_t>(count * plan_.source->tensors()[source].row_size()));
+  worker.taken.resize(static_cast<std::size_t>(count * row_size_of(plan_.source->tensors()[source])));
   worker.first_taken = first;
   return plan_.source->read_rows(source, first, count, worker.taken, thread);
 }
@@ -276,14 +276,14 @@ Status TensorEncoder::read(const PlannedTensor& planned, u64 first, u64 count, M
                            unsigned thread) const {
   if (plan_.source->only_order().empty()) return plan_.source->read_rows(planned.source, first, count, out, thread);
   const Worker& worker = workers_[thread];
-  const u64 row_size = plan_.source->tensors()[planned.source].row_size();
+  const u64 row_size = row_size_of(plan_.source->tensors()[planned.source]);
   std::memcpy(out.data(), worker.taken.data() + (first - worker.first_taken) * row_size, out.size());
   return {};
 }
 
 Status TensorEncoder::encode(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) {
   const PlannedTensor& planned = plan_.tensors[tensor];
-  const SourceTensor& source = plan_.source->tensors()[planned.source];
+  const Tensor& source = plan_.source->tensors()[planned.source];
   if (planned.copied) return copy_piece(planned, first, count, out, thread);
   Worker& worker = workers_[thread];
   if (worker.tensor != tensor) {
@@ -293,8 +293,9 @@ Status TensorEncoder::encode(std::size_t tensor, u64 first, u64 count, MutableBy
       MU_ASSIGN(worker.weights, weights_of(tensor));
     }
   }
-  const u64 granules = std::max<u64>(piece_elements / std::max<u64>(source.ne[0] * source.granule, 1), 1);
-  const u64 rows = granules * source.granule;
+  const u64 granule = plan_.source->granule(planned.source);
+  const u64 granules = std::max<u64>(piece_elements / std::max<u64>(source.ne[0] * granule, 1), 1);
+  const u64 rows = granules * granule;
   const u64 row_out = row_bytes(planned.type, source.ne.front()).value_or(0);
   TensorError error;
   for (u64 done = 0; done < count; done += rows) {
@@ -318,16 +319,17 @@ Status TensorEncoder::copy_piece(const PlannedTensor& planned, u64 first, u64 co
   MU_TRY(read(planned, first, count, out, thread));
   const BlockCheck check = check_blocks(planned.type, out);
   if (check.first && !check.first->is_warning) {
-    const SourceTensor& source = plan_.source->tensors()[planned.source];
+    const Tensor& source = plan_.source->tensors()[planned.source];
     return refuse(request_, source, "quantize-not-finite",
-                  fmt::format("{} in {}: {}", check.first->what, source.form, "the source has undefined values"));
+                  fmt::format("{} in {}: {}", check.first->what, plan_.source->form_text(planned.source),
+                              "the source has undefined values"));
   }
   return {};
 }
 
 Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 count, MutableBytes out, Worker& worker,
                                    unsigned thread, TensorError& error) {
-  const SourceTensor& source = plan_.source->tensors()[planned.source];
+  const Tensor& source = plan_.source->tensors()[planned.source];
   const u64 ne0 = source.ne[0];
   worker.values.resize(count * ne0);
   worker.carried.resize(count * ne0);
@@ -335,9 +337,9 @@ Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 
   if (source.type == TensorType::F32) {
     MU_TRY(read(planned, first, count, std::as_writable_bytes(values), thread));
   } else {
-    worker.rows.resize(count * source.row_size());
+    worker.rows.resize(count * row_size_of(source));
     MU_TRY(read(planned, first, count, worker.rows, thread));
-    dequantize(source.type, worker.rows, values);
+    dequantize(*source.type, worker.rows, values);
   }
   if (!narrow_facts(values).finite) {
     return refuse(request_, source, "quantize-not-finite", "has a value that is NaN or infinite");
@@ -373,7 +375,8 @@ Status TensorEncoder::encode_piece(const PlannedTensor& planned, u64 first, u64 
   }
   if (request_.exact && error.plain.max_abs > 0) {
     return refuse(request_, source, "quantize-inexact",
-                  fmt::format("{} → {} changes values (--exact)", source.form, type_name(planned.type)));
+                  fmt::format("{} → {} changes values (--exact)", plan_.source->form_text(planned.source),
+                              type_name(planned.type)));
   }
   return {};
 }

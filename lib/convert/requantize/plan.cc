@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/not_found.h"
@@ -49,8 +49,7 @@ class Planner {
     if (!request_.importance.empty()) {
       MU_ASSIGN(plan_.importance, quantize::ImportanceMatrix::open(request_.importance));
     }
-    for (const SourceTensor& tensor : plan_.source->tensors())
-      tensors_.push_back({tensor.name, tensor.ne, tensor.type});
+    for (const Tensor& tensor : plan_.source->tensors()) tensors_.push_back({tensor.name, tensor.ne, *tensor.type});
     overrides_ = request_.overrides;
     MU_TRY(check_overrides());
     if (!request_.like.empty()) MU_TRY(take_types_of_other());
@@ -111,14 +110,13 @@ class Planner {
     if (mix_ == nullptr) {
       mix_ = quantize::mix_of_file_type(index.unsigned_value("general.file_type").value_or(~u64{0}));
     }
-    std::map<std::string_view, const SourceTensor*> names;
-    for (const SourceTensor& tensor : plan_.source->tensors()) names.emplace(tensor.name, &tensor);
+    std::set<std::string_view> names;
+    for (const Tensor& tensor : plan_.source->tensors()) names.insert(tensor.name);
     u64 taken = 0;
     for (const gguf::SetFile& file : set.files) {
       for (const gguf::TensorInfo& info : file.document.tensors) {
-        const auto here = names.find(info.name);
         const auto type = info.type();
-        if (here == names.end() || !type || !has_encoder(*type)) continue;
+        if (!names.contains(info.name) || !type || !has_encoder(*type)) continue;
         overrides_.push_back({as_pattern(info.name), *type});
         ++taken;
       }
@@ -180,7 +178,7 @@ class Planner {
 
   Status plan_tensors() {
     for (const std::size_t i : order()) {
-      const SourceTensor& tensor = plan_.source->tensors()[i];
+      const Tensor& tensor = plan_.source->tensors()[i];
       const TensorType type = choices_[i].type;
       PlannedTensor planned{.source = i, .type = type, .copied = type == tensor.type};
       if (!planned.copied) {
@@ -220,11 +218,11 @@ class Planner {
     constexpr std::size_t most_names = 3;
     std::vector<std::string> names;
     for (const PlannedTensor& planned : plan_.tensors) {
-      const std::string& name = plan_.source->tensors()[planned.source].name;
+      const std::string_view name = plan_.source->tensors()[planned.source].name;
       const quantize::Role role = quantize::role_of(name);
       const bool is_measured = role != quantize::Role::embedding && role != quantize::Role::output;
       const bool is_quantised = !planned.copied && type_info(planned.type).is_quantized;
-      if (is_measured && is_quantised && planned.importance == nullptr) names.push_back(name);
+      if (is_measured && is_quantised && planned.importance == nullptr) names.emplace_back(name);
     }
     if (names.empty()) return;
     const u64 count = names.size();
@@ -238,14 +236,14 @@ class Planner {
                     counted(count, "tensor"), verb(count, "is", "are"), joined(names)));
   }
 
-  void remark_low_source(const SourceTensor& tensor, TensorType type) {
-    if (!type_info(tensor.type).is_quantized || bits_of(tensor.type) >= bits_of(type)) return;
+  void remark_low_source(const Tensor& tensor, TensorType type) {
+    if (!type_info(*tensor.type).is_quantized || bits_of(*tensor.type) >= bits_of(type)) return;
     plan_.report.remarks.add(
         {.severity = Severity::warning,
          .scope = Scope::model,
          .code = "quantize-gains-nothing",
          .message = fmt::format("{} → {} takes more space and gains nothing (--keep-exact keeps the source type)",
-                                type_name(tensor.type), type_name(type)),
+                                type_name(*tensor.type), type_name(type)),
          .where = at_tensor(tensor.name)});
   }
 
@@ -270,10 +268,10 @@ class Planner {
     if (plan_.importance != nullptr) add_importance_keys(keys);
     std::vector<gguf::OutTensor> out;
     for (const std::size_t i : order()) {
-      const SourceTensor& tensor = plan_.source->tensors()[i];
-      std::vector<u64> ne = tensor.ne;
+      const Tensor& tensor = plan_.source->tensors()[i];
+      std::vector<u64> ne(tensor.ne.begin(), tensor.ne.end());
       while (ne.size() > 1 && ne.back() == 1) ne.pop_back();
-      out.push_back({tensor.name, choices_[i].type, std::move(ne)});
+      out.push_back({std::string(tensor.name), choices_[i].type, std::move(ne)});
     }
     MU_ASSIGN(layout_, gguf::layout(keys, out, plan_.source->alignment()));
     return {};
@@ -300,14 +298,15 @@ class Planner {
 
   void plan_streams() {
     for (const std::size_t i : plan_.reading) {
-      const SourceTensor& tensor = plan_.source->tensors()[plan_.tensors[i].source];
+      const std::size_t source = plan_.tensors[i].source;
+      const Tensor& tensor = plan_.source->tensors()[source];
       StreamTensor& stream = plan_.stream.emplace_back();
-      stream.rows = tensor.rows();
-      stream.granule = tensor.granule;
+      stream.rows = rows_of(tensor);
+      stream.granule = plan_.source->granule(source);
       // Rows read from a pipe stay in memory until their chunk is encoded.
       constexpr u64 most_taken = u64{4} << 20;
       if (!plan_.source->only_order().empty()) {
-        stream.chunk_rows = std::max<u64>(most_taken / std::max<u64>(tensor.row_size(), 1), 1);
+        stream.chunk_rows = std::max<u64>(most_taken / std::max<u64>(row_size_of(tensor), 1), 1);
       }
       stream.parts[0] = {layout_.offsets[i], stream.rows == 0 ? 0 : layout_.bytes[i] / stream.rows};
     }
@@ -325,14 +324,14 @@ class Planner {
     report.remarks.add_all(plan_.source->remarks());
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
       const PlannedTensor& planned = plan_.tensors[i];
-      const SourceTensor& tensor = plan_.source->tensors()[planned.source];
+      const Tensor& tensor = plan_.source->tensors()[planned.source];
       const MixChoice& choice = choices_[planned.source];
-      report.tensors.push_back({.name = tensor.name,
-                                .ne = tensor.ne,
-                                .source = tensor.form,
+      report.tensors.push_back({.name = std::string(tensor.name),
+                                .ne = {tensor.ne.begin(), tensor.ne.end()},
+                                .source = plan_.source->form_text(planned.source),
                                 .type = planned.type,
                                 .bytes = layout_.bytes[i],
-                                .source_bytes = tensor.rows() * tensor.row_size(),
+                                .source_bytes = rows_of(tensor) * row_size_of(tensor),
                                 .copied = planned.copied,
                                 .weighted = planned.importance != nullptr,
                                 .reason = choice.fell_back    ? "its rows do not fit the blocks of the requested type"
@@ -352,9 +351,8 @@ class Planner {
 
 }  // namespace
 
-Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix,
-                                                       const SourceTensor& tensor, TensorType type,
-                                                       const quantize::Mix* mix) {
+Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix, const Tensor& tensor,
+                                                       TensorType type, const quantize::Mix* mix) {
   const quantize::ImportanceEntry* entry = matrix == nullptr ? nullptr : matrix->find(tensor.name);
   if (entry != nullptr) {
     const u64 wanted = tensor.ne[0] * (tensor.ne.size() > 2 ? tensor.ne[2] : 1);

@@ -30,8 +30,7 @@ Result<QuantizePlan> plan_quantize(const QuantizeRequest& request);
 
 /// Returns the importance entry for a tensor that becomes `type`, or nullptr if there is none. Errors: "imatrix-size",
 /// "quantize-needs-importance".
-Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix,
-                                                       const SourceTensor& tensor, TensorType type,
-                                                       const quantize::Mix* mix);
+Result<const quantize::ImportanceEntry*> importance_of(const quantize::ImportanceMatrix* matrix, const Tensor& tensor,
+                                                       TensorType type, const quantize::Mix* mix);
 
 }  // namespace modelutils::requantize

@@ -67,10 +67,15 @@ class GgufSource : public Source {
     return source;
   }
 
+  std::string form_text(std::size_t tensor) const override {
+    std::string text(type_name(*catalog_.tensors[tensor].type));
+    return is_merged(tensor) ? text + " merged with " + merges_[tensor]->text() : text;
+  }
+
   Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned) const override {
     const Tensor& found = catalog_.tensors[tensor];
-    if (merges_.empty() || merges_[tensor] == nullptr) {
-      return catalog_.read(found, first * tensors_[tensor].row_size(), out);
+    if (!is_merged(tensor)) {
+      return catalog_.read(found, first * row_size_of(found), out);
     }
     std::vector<float> values(static_cast<std::size_t>(count * found.ne.front()));
     MU_TRY(read_values(tensor, first, count, values));
@@ -88,9 +93,11 @@ class GgufSource : public Source {
   }
 
  private:
+  bool is_merged(std::size_t tensor) const { return !merges_.empty() && merges_[tensor] != nullptr; }
+
   Status read_values(std::size_t tensor, u64 first, u64 count, std::span<float> values) const {
     const Tensor& found = catalog_.tensors[tensor];
-    const u64 stored_row = row_bytes(*found.type, found.ne.front()).value_or(0);
+    const u64 stored_row = row_size_of(found);
     std::vector<std::byte> stored(static_cast<std::size_t>(count * stored_row));
     MU_TRY(catalog_.read(found, first * stored_row, stored));
     dequantize(*found.type, stored, values);
@@ -98,7 +105,7 @@ class GgufSource : public Source {
   }
 
   float factor_at(std::size_t tensor, u64 first_row, std::size_t element) const {
-    const std::vector<u64>& ne = tensors_[tensor].ne;
+    const std::span<const u64> ne = tensors_[tensor].ne;
     const std::vector<float>& factors = factors_[tensor];
     return factors.size() == 1 ? factors.front()
                                : factors[static_cast<std::size_t>((first_row + element / ne[0]) / ne[1])];
@@ -112,10 +119,10 @@ class GgufSource : public Source {
 
   // The factor next to a tensor that is merged: one number, or one for each expert.
   Status read_factors(std::size_t tensor, const std::string& path) {
-    const std::string& name = tensors_[tensor].name;
-    const std::string scale = name.substr(0, name.rfind('.')) + ".scale";
+    const std::string_view name = tensors_[tensor].name;
+    const std::string scale = std::string(name.substr(0, name.rfind('.'))) + ".scale";
     const Tensor* const found = catalog_.find(scale);
-    const std::vector<u64>& ne = tensors_[tensor].ne;
+    const std::span<const u64> ne = tensors_[tensor].ne;
     const auto refuse = [&](std::string_view because) {
       return input_error(
           "adapter-pair",
@@ -140,14 +147,14 @@ class GgufSource : public Source {
     merges_.resize(tensors_.size());
     factors_.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      const auto merge = merges.find(tensors_[i].name);
+      const auto merge = merges.find(std::string(tensors_[i].name));
       if (merge == merges.end()) continue;
       const bool is_vector = tensors_[i].ne.size() < 2 && !merge->second->is_of_pairs();
-      if (is_vector || !has_decoder(tensors_[i].type)) {
+      if (is_vector || !has_decoder(*tensors_[i].type)) {
         return input_error("adapter-pair", "cannot be merged into a GGUF; merge into the model's directory (mlx2gguf)",
                            at_tensor(tensors_[i].name), {}, path);
       }
-      if (base.scaled.contains(tensors_[i].name)) MU_TRY(read_factors(i, path));
+      if (base.scaled.contains(std::string(tensors_[i].name))) MU_TRY(read_factors(i, path));
       merge->second->set_base([this, i](u64 first, u64 count, std::span<float> values) -> Status {
         MU_TRY(read_values(i, first, count, values));
         multiply(i, first, values);
@@ -156,7 +163,6 @@ class GgufSource : public Source {
       merges_[i] = std::move(merge->second);
       merges.erase(merge);
       tensors_[i].type = TensorType::F32;
-      tensors_[i].form += " merged with " + merges_[i]->text();
     }
     if (!merges.empty()) {
       return input_error("adapter-target", "is changed by the adapter, but the model has no such tensor",
@@ -192,12 +198,7 @@ class GgufSource : public Source {
     }
     catalog_ = catalog_of(set_);
     if (catalog_.tensors.empty()) return input_error("quantize-no-tensors", "has no tensors", {}, {}, path);
-    for (const Tensor& tensor : catalog_.tensors) {
-      tensors_.push_back({.name = std::string(tensor.name),
-                          .ne = {tensor.ne.begin(), tensor.ne.end()},
-                          .type = *tensor.type,
-                          .form = std::string(type_name(*tensor.type))});
-    }
+    tensors_ = catalog_.tensors;
     MU_ASSIGN(keys_, keys_of(*head.source, head.document));
     MU_ASSIGN(const arch::Facts facts, arch::read_facts(set_));
     model_ = mix_model_of(facts);
@@ -231,6 +232,9 @@ class DirectorySource : public Source {
     return source;
   }
 
+  std::string form_text(std::size_t tensor) const override { return plan_.forms[tensor].source_form; }
+  u64 granule(std::size_t tensor) const override { return plan_.stream[tensor].granule; }
+
   Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) const override {
     return to_gguf::encode_rows(*plan_.model, plan_.map.tensors[tensor], plan_.forms[tensor], first, count, out,
                                 scratch_[thread], nullptr);
@@ -245,14 +249,7 @@ class DirectorySource : public Source {
     MU_ASSIGN(plan_, to_gguf::plan_gguf(options));
     const gguf::SetFile& planned = plan_.target.gguf->files.front();
     const gguf::Document& document = planned.document;
-    for (std::size_t i = 0; i < document.tensors.size(); ++i) {
-      const gguf::TensorInfo& info = document.tensors[i];
-      tensors_.push_back({.name = info.name,
-                          .ne = info.ne,
-                          .type = *info.type(),
-                          .form = plan_.forms[i].source_form,
-                          .granule = plan_.stream[i].granule});
-    }
+    for (const gguf::TensorInfo& info : document.tensors) tensors_.push_back(tensor_of(document, info));
     MU_ASSIGN(keys_, keys_of(*planned.source, document));
     MU_ASSIGN(const arch::Facts facts, arch::read_facts(gguf::Index(document), planned));
     model_ = mix_model_of(facts);
@@ -272,14 +269,14 @@ class DirectorySource : public Source {
 
 }  // namespace
 
-u64 SourceTensor::rows() const {
+u64 rows_of(const Tensor& tensor) {
   u64 rows = 1;
-  for (std::size_t i = 1; i < ne.size(); ++i) rows *= ne[i];
+  for (std::size_t i = 1; i < tensor.ne.size(); ++i) rows *= tensor.ne[i];
   return rows;
 }
 
-u64 SourceTensor::row_size() const {
-  return row_bytes(type, ne.front()).value_or(0);
+u64 row_size_of(const Tensor& tensor) {
+  return row_bytes(*tensor.type, tensor.ne.front()).value_or(0);
 }
 
 Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,

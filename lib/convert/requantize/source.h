@@ -9,27 +9,26 @@
 #include "base/log.h"
 #include "convert/to_gguf/mlx_to_gguf.h"
 #include "formats/gguf/write.h"
+#include "model/catalog.h"
 #include "tensor/quantize/mix.h"
-#include "tensor/types.h"
 
 namespace modelutils::requantize {
 
-struct SourceTensor {
-  std::string name;
-  std::vector<u64> ne;  ///< ne0 first
-  TensorType type = TensorType::F32;
-  std::string form;  ///< how the source has it: "BF16", "affine 4-bit, group 64, F16 scales"
-  u64 granule = 1;   ///< rows are read in multiples of this
-
-  u64 rows() const;
-  u64 row_size() const;  ///< bytes of a row
-};
+/// Rows of ne0 elements.
+u64 rows_of(const Tensor& tensor);
+/// Bytes of a row.
+u64 row_size_of(const Tensor& tensor);
 
 class Source {
  public:
   virtual ~Source() = default;
 
-  const std::vector<SourceTensor>& tensors() const { return tensors_; }
+  /// Tensors with the shapes and types in which they are read; all have a type.
+  const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// Returns how the source has a tensor: "BF16", "affine 4-bit, group 64, F16 scales".
+  virtual std::string form_text(std::size_t tensor) const = 0;
+  /// Returns the number of rows that a tensor is read in multiples of.
+  virtual u64 granule(std::size_t /*tensor*/) const { return 1; }
   const std::vector<gguf::OutKey>& keys() const { return keys_; }  ///< without those of splits
   u64 alignment() const { return alignment_; }
   const quantize::MixModel& model() const { return model_; }
@@ -44,7 +43,7 @@ class Source {
   virtual Status read_rows(std::size_t tensor, u64 first, u64 count, MutableBytes out, unsigned thread) const = 0;
 
  protected:
-  std::vector<SourceTensor> tensors_;
+  std::vector<Tensor> tensors_;
   std::vector<gguf::OutKey> keys_;
   u64 alignment_ = 32;
   quantize::MixModel model_;
