@@ -11,7 +11,7 @@
 #include "convert/to_directory/fused.h"
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/rows.h"
-#include "convert/transfer/recipe.h"
+#include "convert/transfer/plan.h"
 #include "formats/gguf/write.h"
 #include "formats/hf/names.h"
 #include "io/model_folder.h"
@@ -225,7 +225,7 @@ class DirectoryLook {
     MU_ASSIGN(const tokenizer::Tokenizer tokenizer, tokenizer::read_tokenizer(directory().folder, options));
     MU_ASSIGN(opened_->layout, gguf::layout(tokenizer_keys(tokenizer), {}));
     gguf::SetFile& file = opened_->tokenizer;
-    MU_ASSIGN(file, planned_file(opened_->layout, tokenizer.source));
+    MU_ASSIGN(file, planned_file(opened_->layout.header, opened_->layout.file_size, tokenizer.source));
     for (const gguf::KeyValue& key : file.document.keys) {
       side_.tokenizer.push_back(
           {key.key, key.type(), side_.tokenizer.size(), key.offset, listed_value(file, key.value), false});
