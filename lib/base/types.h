@@ -1,5 +1,4 @@
-// Spans of bytes, a short constant table, and the only code that adds, multiplies or rounds numbers that came from a
-// file.
+// Spans of bytes, and the only code that adds, multiplies or rounds numbers that came from a file.
 #pragma once
 
 #include <array>
@@ -69,29 +68,5 @@ template <typename T>
 [[nodiscard]] constexpr bool is_power_of_two(u64 value) {
   return std::has_single_bit(value);
 }
-
-// A short constant table stored inside the object that uses it, so that its values can be written in place.
-
-/// Up to N constants, from a list or an array. More than N do not compile.
-template <typename T, std::size_t N>
-class Few {
- public:
-  constexpr Few() = default;
-  consteval Few(std::initializer_list<T> values) {
-    for (const T& value : values) values_.at(count_++) = value;
-  }
-  template <std::size_t M>
-  consteval Few(const T (&values)[M]) {
-    static_assert(M <= N);
-    for (const T& value : values) values_[count_++] = value;
-  }
-
-  constexpr const T* begin() const { return values_.data(); }
-  constexpr const T* end() const { return values_.data() + count_; }
-
- private:
-  std::array<T, N> values_ = {};
-  std::size_t count_ = 0;
-};
 
 }  // namespace modelutils
