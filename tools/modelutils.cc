@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "base/os/process.h"
 #include "cli/command.h"
 #include "cli/front_options.h"
 #include "tools.h"
@@ -43,6 +44,7 @@ int run_front(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  os::take_arguments(argc, argv);
   const std::string_view path = argc > 0 ? argv[0] : "";
   const std::string_view name = path.substr(path.rfind('/') + 1);
 #ifdef MODELUTILS_STATIC

@@ -440,8 +440,7 @@ void Command::add_common_flags() {
 std::optional<int> Command::parse(int argc, char** argv) {
   add_common_flags();
   hf::read_hub_listings();
-  std::vector<std::string> given = os::arguments(argc, argv);
-  if (!given.empty()) given.erase(given.begin());
+  std::vector<std::string> given(argv + std::min(argc, 1), argv + argc);
   if (state_->find_long("--no-cache") != nullptr) {  // the tool reads models at addresses
     for (std::string& argument : given) argument = hide_query(argument);
   }

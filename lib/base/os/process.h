@@ -19,8 +19,9 @@ namespace modelutils::os {
 /// reads and writes on them still fail, except that text on standard error is discarded. Raises the limit on open files
 /// to what the user may have. Windows: standard streams carry bytes, and the console shows UTF-8 and colours.
 void prepare_process();
-/// Returns the arguments of the process, with the program's name. Windows: from the wide command line.
-std::vector<std::string> arguments(int argc, char** argv);
+/// Call it first. Windows: replaces the arguments by those of the wide command line, in UTF-8, with the program's name
+/// as elsewhere ('/', no ".exe").
+void take_arguments(int& argc, char**& argv);
 /// Returns the files that a pattern with '*' and '?' in its last part means, sorted; only the argument itself if there
 /// are none, and on systems whose shells do this (all but Windows, where no file name contains these characters).
 std::vector<std::string> expand_wildcards(const std::string& argument);
@@ -78,10 +79,6 @@ void handle_signals(void (*on_end)(int number), void (*on_fault)());
 
 /// True if PATH has a program of that name.
 bool is_installed(const std::string& program);
-/// Runs another program in the place of this one: arguments[0] is its name. Returns only on failure, with the errno
-/// value. Windows: runs it, waits, and ends with its status.
-int replace_process(const std::string& path, const std::vector<std::string>& arguments);
-
 /// Starts a shell's command that reads what this process writes to standard output from now on, and ignores Ctrl-C from
 /// then on. False if that fails. Windows: always.
 bool begin_pager(const std::string& command);

@@ -50,9 +50,7 @@ void prepare_process() {
   allow_many_files();
 }
 
-std::vector<std::string> arguments(int argc, char** argv) {
-  return {argv, argv + argc};
-}
+void take_arguments(int& /*argc*/, char**& /*argv*/) {}
 
 std::vector<std::string> expand_wildcards(const std::string& argument) {
   return {argument};
@@ -172,15 +170,6 @@ bool is_installed(const std::string& program) {
     folders.remove_prefix(std::min(end + 1, folders.size()));
   }
   return false;
-}
-
-int replace_process(const std::string& path, const std::vector<std::string>& arguments) {
-  std::vector<std::string> words = arguments;
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  ::execv(path.c_str(), pointers.data());
-  return errno;
 }
 
 namespace {
