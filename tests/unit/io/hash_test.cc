@@ -76,7 +76,7 @@ TEST(Hash, Names) {
     EXPECT_EQ(hash_from_name(hash_name(algorithm)), algorithm);
     EXPECT_EQ(Hasher(algorithm).digest().size() * 2, digest_of(algorithm, "x").size());
   }
-  EXPECT_THROW(Hasher(HashAlgorithm::blake2b), std::logic_error);
+  EXPECT_THROW(Hasher{HashAlgorithm::blake2b}, std::logic_error);
   EXPECT_EQ(hash_from_name("md5"), std::nullopt);
   EXPECT_EQ(hash_from_name("SHA256"), std::nullopt);
 }
