@@ -286,6 +286,6 @@ bool Partner::receive(void*, std::size_t) {
   return process_ > 0;
 }
 
-void begin_apart(Thread& /*thread*/) {}
+void begin_on(Thread& /*thread*/, Processor /*processor*/) {}
 
 }  // namespace modelutils::os
