@@ -34,6 +34,11 @@ else()
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>)
 endif()
 target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+if(WIN32)
+  target_link_options(build_flags INTERFACE -static)  # no runtime has to be installed
+  # json::Node packs bit fields of different types into one word, which Microsoft's layout does not.
+  target_compile_options(build_flags INTERFACE -mno-ms-bitfields)
+endif()
 
 if(MODELUTILS_COVERAGE)
   target_compile_options(build_flags INTERFACE --coverage -fprofile-update=atomic)

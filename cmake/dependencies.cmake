@@ -2,7 +2,7 @@
 find_package(Threads REQUIRED)
 # Archives if the system has them, because a program starts faster without shared libraries; else shared libraries, as
 # on Fedora, Arch and Nix. -DYAML_LIBRARY=FILE and so on choose otherwise.
-if(MODELUTILS_STATIC)
+if(MODELUTILS_STATIC OR WIN32)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
 endif()
 set(OPENSSL_USE_STATIC_LIBS ON)
@@ -12,7 +12,7 @@ find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_library(YAML_LIBRARY NAMES libyaml.a yaml REQUIRED)
 find_library(ZLIB_LIBRARY NAMES libz.a z REQUIRED)
 find_library(UTF8PROC_LIBRARY NAMES libutf8proc.a utf8proc REQUIRED)
-if(NOT MODELUTILS_STATIC)
+if(NOT MODELUTILS_STATIC AND NOT WIN32)
   find_package(CURL 7.88 REQUIRED)
 endif()
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
@@ -34,3 +34,8 @@ target_include_directories(dependencies SYSTEM INTERFACE
   ${RAPIDJSON_INCLUDE_DIR} ${EXPECTED_INCLUDE_DIR} ${FMT_INCLUDE_DIR})
 target_link_libraries(dependencies INTERFACE OpenSSL::Crypto ${YAML_LIBRARY} ${UTF8PROC_LIBRARY} ${ZLIB_LIBRARY}
                       Threads::Threads)
+if(WIN32)
+  target_compile_definitions(dependencies INTERFACE YAML_DECLARE_STATIC UTF8PROC_STATIC)
+  # What OpenSSL and lib/base/os call.
+  target_link_libraries(dependencies INTERFACE ws2_32 crypt32 advapi32)
+endif()
