@@ -36,6 +36,7 @@ TEST(Interrupt, ASignalRemovesTemporaryFiles) {
     const std::string kept = folder.write("kept", "x");
     const std::string moved = folder.write("moved", "x");
     const int status = in_child([&] {
+      ::signal(number, SIG_DFL);  // a job in the background inherits an ignored SIGINT
       install_signal_handlers();
       const TemporaryFileGuard guard(guarded);
       TemporaryFileGuard first(moved);
