@@ -18,22 +18,6 @@
 
 namespace modelutils::os {
 
-namespace {
-
-// Calls get(buffer, size) twice: for the size and for the bytes.
-template <typename Get>
-std::optional<std::string> attribute_text(const Get& get) {
-  const ssize_t size = get(nullptr, 0);
-  if (size < 0) return std::nullopt;
-  std::string value(static_cast<std::size_t>(size), '\0');
-  const ssize_t got = get(value.data(), value.size());
-  if (got < 0) return std::nullopt;
-  value.resize(static_cast<std::size_t>(got));
-  return value;
-}
-
-}  // namespace
-
 std::optional<std::string> attribute(const std::string& path, const char* name) {
   return attribute_text([&](char* out, std::size_t size) { return ::getxattr(path.c_str(), name, out, size, 0, 0); });
 }

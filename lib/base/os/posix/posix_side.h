@@ -22,6 +22,19 @@ int search_only();
 
 // Extended attributes, whose calls differ between systems. Names are the system's.
 
+/// Returns the text that get(buffer, size) writes, which is called twice: for the size and for the bytes. Returns
+/// nullopt if a call fails.
+template <typename Get>
+std::optional<std::string> attribute_text(const Get& get) {
+  const auto size = get(nullptr, 0);
+  if (size < 0) return std::nullopt;
+  std::string value(static_cast<std::size_t>(size), '\0');
+  const auto got = get(value.data(), value.size());
+  if (got < 0) return std::nullopt;
+  value.resize(static_cast<std::size_t>(got));
+  return value;
+}
+
 /// Returns nullopt and sets errno if there is no such attribute.
 std::optional<std::string> attribute(const std::string& path, const char* name);
 std::optional<std::string> attribute(int descriptor, const char* name);
