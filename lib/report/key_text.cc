@@ -129,7 +129,7 @@ std::string array_type_text(const gguf::ArrayRef& array) {
 
 // Returns escaped text in quotes. Escaping leaves no lone backslash, so a quote in the text cannot be mistaken for its
 // end.
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += '\\';
@@ -240,7 +240,7 @@ Result<std::string> preview(const ListedValue& value, std::size_t columns) {
   };
   if (array.element_type == gguf::ValueType::string) {
     MU_TRY(gguf::visit_strings(*file.source, file.document, array, [&](u64 index, std::string_view text, u64) {
-      return index < most && append(quoted(escape(text, columns)));
+      return index < most && append(in_quotes(escape(text, columns)));
     }));
   } else {
     MU_ASSIGN(const auto elements, gguf::read_values(*file.source, file.document, array, most));
