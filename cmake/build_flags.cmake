@@ -26,14 +26,18 @@ if(MODELUTILS_SANITIZE)
   target_compile_options(build_flags INTERFACE -fsanitize=address,undefined -fno-sanitize=null
                          -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_link_options(build_flags INTERFACE -fsanitize=address,undefined)
-else()
+elseif(NOT APPLE)
   # For a short start-up, programs link libstdc++ statically and load no unused library. The shared library uses its
   # host's libstdc++.
   target_link_options(build_flags INTERFACE
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<$<CXX_COMPILER_ID:GNU>:-static-libstdc++>>
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>)
 endif()
-target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+if(APPLE)
+  target_link_options(build_flags INTERFACE -Wl,-dead_strip)
+else()
+  target_link_options(build_flags INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+endif()
 if(WIN32)
   target_link_options(build_flags INTERFACE -static)  # no runtime has to be installed
   # json::Node packs bit fields of different types into one word, which Microsoft's layout does not.

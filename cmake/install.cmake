@@ -1,5 +1,17 @@
 # cmake --install: tools, library, header, CMake package, pkg-config files, documentation. modelutils.h is the only
 # installed interface. (tools/ installs man pages and completions.)
+install(FILES README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY packaging/policies DESTINATION ${CMAKE_INSTALL_DATADIR}/modelutils)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE PATTERN schemas EXCLUDE)
+install(DIRECTORY docs/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/modelutils)
+if(WIN32)
+  install(FILES $<TARGET_FILE:front> DESTINATION ${CMAKE_INSTALL_BINDIR})
+  list(TRANSFORM tools REPLACE "(.+)" ${PROJECT_BINARY_DIR}/bin/\\1.exe OUTPUT_VARIABLE programs)
+  install(PROGRAMS ${programs} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  return()  # not yet: the library, and the manual in a form for Windows
+endif()
+
 if(MODELUTILS_STATIC)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/bin/ DESTINATION ${CMAKE_INSTALL_BINDIR} USE_SOURCE_PERMISSIONS)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/libexec/ DESTINATION libexec)
@@ -12,7 +24,7 @@ else()
   install(TARGETS fetch RUNTIME DESTINATION libexec/modelutils)
   install(TARGETS modelutils_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
-if(MODELUTILS_SANITIZE OR MODELUTILS_COVERAGE)
+if(MODELUTILS_SANITIZE OR MODELUTILS_COVERAGE OR APPLE)  # Apple's linker and tools cannot do what the other does
   install(TARGETS modelutils ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 else()
   include(cmake/static_library.cmake)
@@ -23,6 +35,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/lib/c_api/modelutils.h DESTINATION ${CMAKE_I
 # Libraries that a program must link in addition to libmodelutils.a.
 if(MODELUTILS_STATIC)
   set(MODELUTILS_STATIC_LIBS "-lstdc++ -lm")
+elseif(APPLE)
+  set(MODELUTILS_STATIC_LIBS "-lyaml -lutf8proc -lcrypto -lz -lc++")
 else()
   set(MODELUTILS_STATIC_LIBS "-lyaml -lutf8proc -lcrypto -lz -lstdc++ -lm")
 endif()
@@ -47,9 +61,3 @@ foreach(name modelutils modelutils-static)
     file(INSTALL \"${PROJECT_BINARY_DIR}/${name}.pc\"
          DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig\")")
 endforeach()
-
-install(FILES README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(FILES packaging/copyright DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY packaging/policies DESTINATION ${CMAKE_INSTALL_DATADIR}/modelutils)
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN man EXCLUDE PATTERN schemas EXCLUDE)
-install(DIRECTORY docs/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/modelutils)

@@ -6,14 +6,16 @@ stdenv.mkDerivation rec {
   pname = "modelutils";
   version = "@VERSION@";
   src = fetchurl {
-    url = "@SOURCE@";
-    sha256 = "@SHA256@";
+    url = "@FILES@/modelutils-@VERSION@.tar.gz";
+    sha256 = "@SHA256:modelutils-VERSION.tar.gz@";
   };
   nativeBuildInputs = [ cmake ninja pkg-config ];
   buildInputs = [ cli11 curl eigen fmt libyaml openssl rapidjson spdlog tl-expected utf8proc xxHash zlib ];
   meta = with lib; {
     description = "Command-line tools for the files of language models";
     homepage = "@URL@";
-    platforms = platforms.linux;
+    license = licenses.mit;
+    mainProgram = "modelutils";
+    platforms = platforms.linux ++ platforms.darwin;
   };
 }
