@@ -147,7 +147,8 @@ void ByteReader::skip(u64 size) {
 
 namespace {
 
-// Skips strings until one begins at `stop` or later, or does not end before `end`. Returns their number.
+// Skips strings up to the first one that begins at `stop` or later, or does not end before `end`. Returns the number
+// skipped.
 template <bool swap>
 u64 skip_until(const std::byte*& cursor, const std::byte* stop, const std::byte* end) {
   const std::byte* at = cursor;
@@ -164,8 +165,8 @@ u64 skip_until(const std::byte*& cursor, const std::byte* stop, const std::byte*
   return done;
 }
 
-// Returns the first of the next places that looks like the length of a string of 1 to 255 bytes. Text hardly ever does,
-// because seven of the eight bytes are zero.
+// Returns the first of the next positions that looks like the length of a string of 1 to 255 bytes. Text rarely looks
+// like one, because seven of a length's eight bytes are zero.
 template <bool swap>
 const std::byte* likely_string(const std::byte* from) {
   const std::byte* const end = from + 1024;
@@ -173,14 +174,14 @@ const std::byte* likely_string(const std::byte* from) {
   return from;
 }
 
-// Skips the strings that end before `end`, and returns their number. The place of a string is known only when the
-// length of the one before it has been loaded, and waiting for that takes nearly all of the time. So four walks take
-// turns, each through a quarter of the bytes, from a place where a string seems to begin. A walk counts only if the one
-// before arrives at that place.
+// Skips the strings that end before `end`, and returns their number. A string's position is known only once the
+// previous string's length has been loaded, and that latency dominates the time. So four walks are interleaved, each
+// through a quarter of the bytes, starting where a string seems to begin. A walk's result is used only if the walk
+// before it ends exactly at that start.
 template <bool swap>
 u64 skip_whole_strings(const std::byte*& cursor, const std::byte* end) {
   constexpr std::ptrdiff_t least_quarter = 4096;
-  constexpr std::ptrdiff_t longest = 512;  // a longer string, or bytes that are no string, end the four walks
+  constexpr std::ptrdiff_t longest = 512;  // a longer string, or bytes that are not a string, end the four walks
   const std::ptrdiff_t quarter = (end - cursor) / 4;
   if (quarter < least_quarter) return skip_until<swap>(cursor, end, end);
   const std::byte* const begin_b = likely_string<swap>(cursor + quarter);
@@ -214,7 +215,8 @@ u64 skip_whole_strings(const std::byte*& cursor, const std::byte* end) {
 
 }  // namespace
 
-// Skips some of the window's strings, at most `count`: those within the bytes that so many empty strings would take.
+// Skips strings in the window, at most `count`: those within the next 8 × count bytes, the size of `count` empty
+// strings.
 template <bool swap>
 u64 ByteReader::skip_strings_in_window(u64 count) {
   const u64 have = static_cast<u64>(end_ - cursor_);

@@ -35,16 +35,16 @@ class ByteSource {
   /// Returns the name to use in messages.
   virtual const std::string& name() const = 0;
 
-  /// Returns the file whose bytes these are, on a disk or at an address; nullptr for pipes, memory and planned outputs.
+  /// Returns the local or remote file that the bytes belong to; nullptr for pipes, memory and planned outputs.
   virtual const RandomAccessFile* as_file() const { return nullptr; }
 
-  /// True if the bytes can only be read from start to end. A pipe keeps what it gave, so that a header can be read
-  /// twice, until go_forward() announces that every read starts at or after the end of the one before.
+  /// True if the bytes can only be read from start to end. A pipe keeps the bytes it has delivered, so that a header
+  /// can be read twice, until go_forward() announces that each read starts at or after the end of the previous one.
   virtual bool is_pipe() const { return false; }
   virtual void go_forward() {}
 
-  /// Announces that the header has been read: what follows is data. A file at an address may then be kept in the cache
-  /// of headers.
+  /// Announces that the header has been read and that only data follows. The header of a remote file may then be
+  /// cached.
   virtual void note_header_end() const {}
 
   /// Fills `out` from `offset`. Fails with "io-short" if the bytes end early.

@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <system_error>
 
 #include "base/escape.h"
 #include "base/os/files.h"
+#include "base/os/process.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -68,8 +68,7 @@ Findings leading_warnings(std::span<const Finding> findings) {
 Finding with_path(Finding finding, std::string_view path) {
   std::string file(path);
   if (!finding.file.empty()) {
-    // A path that does not exist counts as a file.
-    // "hf://ORG/REPO" is a folder as well.
+    // A path that does not exist counts as a file. "hf://ORG/REPO" counts as a folder.
     const bool is_repository = file.starts_with("hf://") && std::ranges::count(file, '/') == 3;
     const bool is_folder = is_repository || (!file.empty() && os::is_folder(file));
     if (is_folder && !file.ends_with('/')) file += '/';
@@ -95,7 +94,7 @@ std::string placed_message(const Finding& finding) {
 }
 
 std::string errno_text(int number) {
-  return std::generic_category().message(number);
+  return os::error_text(number);
 }
 
 }  // namespace modelutils

@@ -20,7 +20,8 @@ namespace modelutils {
 // Names a place in a file the same way in every message: "tensor 'NAME'", "key 'NAME'", "module 'PATH'". All places are
 // named here, because long names from hostile files are cut here and only here.
 
-/// Views the name; it is copied only if the finding is kept. Not escaped: the code that prints it must escape it.
+/// Refers to the name without copying it until the finding is stored. Not escaped: the code that prints it must escape
+/// it.
 struct Place {
   std::string_view noun;
   std::string_view name;
@@ -49,8 +50,8 @@ inline Place at_file(std::string_view name) {
   return {"file", name};
 }
 
-// A finding: something wrong with a file, or worth reporting about it. All of the library's remarks are findings; an
-// error that stops the requested operation is one, too.
+// A finding: something wrong with a file, or worth reporting about it. All remarks of the library are findings,
+// including the errors that stop an operation.
 
 enum class Severity : u8 { note, warning, error };
 
@@ -83,8 +84,8 @@ struct Finding {
   std::string message = {};        ///< describes the fault and the allowed values
   std::string where = {};          ///< the tensor, key or field, as a Place names it; may be empty
   std::optional<u64> offset = {};  ///< absolute byte offset in the file
-  /// For an error that stops a tool, the path as the user gave it. In a list of findings, the base name of the file
-  /// within a set; empty for a single file.
+  /// For an error that stops a tool, the path as the user gave it. In a list of findings: the base name of the file
+  /// within a set, or empty for a single file.
   std::string file = {};
   /// True if the user should see this first, e.g. because the file is truncated. It is listed before all other
   /// findings, and its message is printed before offset and place.

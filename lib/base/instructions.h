@@ -35,7 +35,8 @@ template <typename Loop>
 }  // namespace detail
 
 /// Calls loop(width), compiled for `instructions`, which the machine must support. `width` is a compile-time constant:
-/// bytes per vector. Everything that the loop calls is inlined into it, so keep it short and its callees inline.
+/// bytes per vector. The compiler inlines all functions that the loop calls, so keep the loop short and its callees
+/// inline.
 template <typename Loop>
 void run_with([[maybe_unused]] Instructions instructions, const Loop& loop) {
 #if defined(__x86_64__)

@@ -68,7 +68,7 @@ class FindingLog {
   /// Starts with findings from elsewhere, e.g. from a parser.
   explicit FindingLog(Findings findings) { add_all(std::move(findings)); }
 
-  /// Adds a finding, or only counts it if enough of its kind are kept.
+  /// Adds a finding, or only counts it if enough of its kind are stored.
   void add(Finding finding);
   void add_all(Findings findings);
   /// Adds the findings and the counts of another log.
@@ -109,7 +109,7 @@ class FindingLog {
 
   /// True if another finding with this severity and code would be kept. If false, count_only() avoids building one.
   bool keeps(Severity severity, std::string_view code) const;
-  /// Counts findings without keeping one.
+  /// Counts findings without storing them.
   void count_only(Severity severity, std::string_view code, u64 count = 1);
 
   /// Replaces the severity of every finding, kept or only counted, by the result of `change`.

@@ -110,7 +110,7 @@ class PairSet {
  private:
   using Pair = std::pair<u64, u64>;
   static constexpr Pair empty{0, 0};
-  /// Returns the slot of the pair, or the empty slot where it would go.
+  /// Returns the slot of the pair, or the empty slot where it would be stored.
   std::size_t place_of(const Pair& pair) const;
   void grow();
 

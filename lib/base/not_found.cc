@@ -136,6 +136,11 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   return p == pattern.size();
 }
 
+bool pattern_selects(std::string_view pattern, std::string_view text) {
+  if (pattern.find_first_of("*?[") != pattern.npos) return glob_match(pattern, text);
+  return !pattern.empty() && text.find(pattern) != text.npos;
+}
+
 namespace {
 
 std::string how_to_list(std::string_view what, std::string_view lister = {}) {
@@ -150,8 +155,8 @@ std::string name_hint(std::string_view what, std::string_view given, const EachN
   return closest.hint(how_to_list(what));
 }
 
-GlobUse::GlobUse(std::string_view option, std::string_view what, const std::vector<std::string>& globs)
-    : option_(option), what_(what) {
+GlobUse::GlobUse(std::string_view option, std::string_view what, const std::vector<std::string>& globs, Match match)
+    : option_(option), what_(what), match_(match) {
   for (const std::string& glob : globs) uses_.push_back({glob, ClosestName(glob, ClosestName::Reading::glob)});
 }
 
@@ -160,7 +165,7 @@ void GlobUse::look_at(const EachName& each_name) {
     if (use.is_matched) continue;
     each_name([&](std::string_view name) {
       if (use.is_matched) return;
-      use.is_matched = glob_match(use.glob, name);
+      use.is_matched = match_(use.glob, name);
       if (!use.is_matched) use.closest.offer(name);
     });
   }

@@ -51,6 +51,10 @@ class ClosestName {
 /// itself. There are no `{a,b}` alternatives. Takes at most O(pattern × text) time for any input.
 bool glob_match(std::string_view pattern, std::string_view text);
 
+/// True if `pattern` selects `text`: one with `*`, `?` or `[` must match all of it, any other is looked for anywhere in
+/// it. An empty pattern selects nothing.
+bool pattern_selects(std::string_view pattern, std::string_view text);
+
 /// Calls its argument once for every existing name.
 using EachName = std::function<void(const std::function<void(std::string_view name)>& name)>;
 
@@ -61,8 +65,11 @@ std::string name_hint(std::string_view what, std::string_view given, const EachN
 /// Tracks which patterns of one option have matched a name so far, across several models.
 class GlobUse {
  public:
+  using Match = bool (*)(std::string_view pattern, std::string_view name);
+
   /// `option` is the option's name, e.g. "--keys"; `what` is the kind of name that it selects, "key" or "tensor".
-  GlobUse(std::string_view option, std::string_view what, const std::vector<std::string>& globs);
+  GlobUse(std::string_view option, std::string_view what, const std::vector<std::string>& globs,
+          Match match = glob_match);
 
   /// Marks the patterns that match a name of this model.
   void look_at(const EachName& each_name);
@@ -80,6 +87,7 @@ class GlobUse {
 
   std::string option_;
   std::string what_;
+  Match match_;
   std::vector<Use> uses_;
 };
 

@@ -22,7 +22,7 @@
 
 namespace modelutils {
 
-// A number of threads that several jobs share: each job has one and can borrow the idle ones.
+// A number of threads shared by several jobs: each job has one and can borrow idle ones.
 
 class ThreadBudget {
  public:
@@ -40,8 +40,7 @@ class ThreadBudget {
     ThreadBudget& budget_;
   };
 
-  /// Holds, during its lifetime, all threads that are free now, in addition to the job's own. For a phase of a job that
-  /// can use many.
+  /// Also holds, during its lifetime, all threads that are idle now. For phases of a job that can use several.
   class Share {
    public:
     explicit Share(ThreadBudget& budget) : budget_(budget), borrowed_(budget.take_free()) {}
@@ -138,17 +137,17 @@ Status parallel_for(u64 items, unsigned threads, Work&& work) {
 
 // Runs jobs on several threads as they are found, and delivers the results one at a time.
 
-/// push() adds a job; one of the threads calls `work` on it. `done` receives every outcome, never two at once: in job
-/// order, or with `in_order` false in order of completion. With one thread or one job, everything runs in the calling
-/// thread. At most `window` jobs are queued, running or undelivered; then push() waits until half of them are
-/// delivered. An exception stops the work and is rethrown by push() or finish().
+/// push() adds a job; one of the threads calls `work` on it. `done` receives every outcome in job order, as soon as all
+/// earlier ones are delivered, never two at once. With one thread or one job, everything runs in the calling thread. At
+/// most `window` jobs are queued, running or undelivered; then push() waits until half of them are delivered. An
+/// exception stops the work and is rethrown by push() or finish().
 template <typename Job, typename Outcome>
 class WorkQueue {
  public:
   static constexpr u64 window = 256;
 
-  WorkQueue(unsigned threads, bool in_order, std::function<Outcome(Job)> work, std::function<void(Outcome)> done)
-      : wanted_(threads), in_order_(in_order), work_(std::move(work)), done_(std::move(done)) {}
+  WorkQueue(unsigned threads, std::function<Outcome(Job)> work, std::function<void(Outcome)> done)
+      : wanted_(threads), work_(std::move(work)), done_(std::move(done)) {}
   ~WorkQueue() { stop(); }
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
@@ -175,7 +174,7 @@ class WorkQueue {
  private:
   void start() {
     try {
-      // On both processors in turn, because the calling thread mostly sleeps.
+      // Alternates between both processors, because the calling thread mostly sleeps.
       for (auto processor = os::Processor::other; threads_.size() < wanted_;) {
         os::begin_on(threads_.emplace_back([this] { run(); }), processor);
         processor = processor == os::Processor::other ? os::Processor::own : os::Processor::other;
@@ -234,20 +233,19 @@ class WorkQueue {
   void deliver(std::unique_lock<std::mutex>& lock) {
     if (delivering_) return;
     delivering_ = true;
-    while (!outcomes_.empty() && (!in_order_ || outcomes_.begin()->first == delivered_)) {
+    while (!outcomes_.empty() && outcomes_.begin()->first == delivered_) {
       auto outcome = outcomes_.extract(outcomes_.begin());
       lock.unlock();
       done_(std::move(outcome.mapped()));
       lock.lock();
       ++delivered_;
-      // Waking push() for every job would cost two switches of threads each.
+      // Waking push() for every job would cost two thread switches each.
       if (pushed_ - delivered_ <= window / 2) room_.notify_one();
     }
     delivering_ = false;
   }
 
   unsigned wanted_;
-  bool in_order_;
   std::function<Outcome(Job)> work_;
   std::function<void(Outcome)> done_;
   std::optional<Job> first_;

@@ -1,15 +1,17 @@
-// std::from_chars() for floating-point numbers as well, which Apple's library does not have.
+// Parses numbers: std::from_chars() including floating-point numbers, which Apple's library lacks; sizes with units.
 #pragma once
 
 #include <charconv>
+#include <string_view>
 #include <type_traits>
+
+#include "base/types.h"
 
 #if !defined(__cpp_lib_to_chars)
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 #endif
 
 namespace modelutils {
@@ -24,7 +26,8 @@ std::from_chars_result number_from_chars(const char* first, const char* last, T&
   if constexpr (std::is_integral_v<T>) {
     return std::from_chars(first, last, value);
   } else {
-    // strtod() reads more than we want: blanks, '+', and hexadecimal numbers. The tools leave the locale at "C".
+    // strtod() also accepts forms that we do not: blanks, '+', and hexadecimal numbers. The tools leave the locale at
+    // "C".
     const std::string_view all(first, static_cast<std::size_t>(last - first));
     const std::size_t sign = all.starts_with('-') ? 1 : 0;
     std::string_view text = all.substr(0, std::min(all.find_first_of("xXpP"), all.size()));
@@ -45,5 +48,10 @@ std::from_chars_result number_from_chars(const char* first, const char* last, T&
   }
 #endif
 }
+
+/// Parses a size as people write it: a decimal number and a unit in any case: none, K, M, G, T or KB … TB (powers of
+/// `step`), KiB … TiB (powers of 1024). The number may have a fraction before a unit ("1.5G"); the result is rounded
+/// down to whole bytes. Errors: invalid_argument, result_out_of_range (2^64 or more). Without an error sets `bytes`.
+std::errc parse_bytes(std::string_view text, u64 step, u64& bytes);
 
 }  // namespace modelutils

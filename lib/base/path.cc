@@ -9,7 +9,7 @@ namespace modelutils {
 
 namespace {
 
-// The parts of a path without root. After a last '/', there is an empty part.
+// The components of a path without its root. After a final '/', there is an empty component.
 std::vector<std::string_view> parts_of(std::string_view path) {
   std::vector<std::string_view> parts;
   while (!path.empty()) {

@@ -1,4 +1,4 @@
-// Paths as text: UTF-8, with '/' between their parts (base/os/files.h). These functions look at no file.
+// Paths as text: UTF-8, with '/' between their parts (base/os/files.h). These functions access no files.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline std::string base_name_of(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-/// Returns the folder that holds `path`, without a '/' at its end: "a" for "a/b" and "a/", "/" for "/a", "" for "a".
+/// Returns the folder that contains `path`, without a final '/': "a" for "a/b" and "a/", "/" for "/a", "" for "a".
 std::string parent_of(std::string_view path);
 
 /// Returns `name` in `folder`, or `name` alone if it is absolute.
@@ -25,15 +25,15 @@ std::string path_in(std::string_view folder, std::string_view name);
 /// Returns the last extension of the base name, with its dot: ".gguf". Empty for "a", ".a", "." and "..".
 std::string extension_of_path(std::string_view path);
 
-/// Returns the path without ".", and without ".." where it follows a name, as if no part were a link. A '/' at the end,
-/// or after a last part that was removed, stays. "." if nothing is left.
+/// Returns the path without ".", and without ".." after a name, assuming that no component is a link. Keeps a '/' at
+/// the end or after a removed last component. Returns "." if nothing remains.
 std::string normalised(std::string_view path);
 
-/// Returns the path that leads from the folder `base` to `path`, both normalised and absolute: "b" from "/a" to "/a/b",
-/// "../c" from "/a/b" to "/a/c", "." if they are the same. Empty if there is none.
+/// Returns the relative path from the folder `base` to `path`, both normalised and absolute: "b" from "/a" to "/a/b",
+/// "../c" from "/a/b" to "/a/c", "." if they are equal. Empty if there is none.
 std::string path_from(std::string_view base, std::string_view path);
 
-/// The absolute path, by the working folder, normalised; `path` itself if the working folder is unknown.
+/// Returns the normalised absolute path, resolved against the working folder; `path` itself if that is unknown.
 std::string normal_path(const std::string& path);
 
 }  // namespace modelutils

@@ -45,7 +45,7 @@ std::string counted(u64 number, std::string_view noun, std::string_view plural) 
 
 std::string incomplete_text(u64 have, u64 needed, bool at_least) {
   const double share = 100 * (static_cast<double>(have) / static_cast<double>(needed));
-  const int percent = std::min(static_cast<int>(share + 0.5), 99);  // never 100 %: bytes are missing
+  const int percent = std::min(static_cast<int>(share + 0.5), 99);  // never 100 %, since bytes are missing
   return fmt::format("incomplete: {} of {}{} bytes ({} %); download it again", thousands(have),
                      at_least ? "at least " : "", thousands(needed),
                      percent < 1 ? "less than 1" : std::to_string(percent));

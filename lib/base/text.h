@@ -29,7 +29,7 @@ inline std::string_view verb(u64 number, std::string_view one, std::string_view 
 /// requires `needed`. With `at_least`, "… of at least …": the header does not determine the full size.
 std::string incomplete_text(u64 have, u64 needed, bool at_least = false);
 
-// Formats numbers for people: sizes, counts, rates, floats.
+// Numbers formatted for people: sizes, counts, rates, floats.
 
 /// "512 B", "4.7 kB", "1.24 GB": decimal units, three significant digits.
 std::string byte_text(u64 bytes);

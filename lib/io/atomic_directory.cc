@@ -121,12 +121,24 @@ Status may_be_replaced(const std::string& path, const os::FileStatus& there, con
   });
 }
 
+// Refuses to create a directory named like a weights file. With a trailing slash ("out.bin/") it is intended.
+Status check_name(const std::string& path, const DirectoryOptions& options) {
+  for (const std::string_view ending : {".bin", ".ckpt", ".gguf", ".npz", ".onnx", ".pt", ".pth", ".safetensors"}) {
+    if (!path.ends_with(ending)) continue;
+    return usage_error(fmt::format("'{}' is named like a file, but the output is a directory: name it without {}{}",
+                                   path, ending, options.or_file));
+  }
+  return {};
+}
+
 // Returns true if there is a directory to replace, false if the path is free, or an error if it must not be replaced.
-Result<bool> look(const std::string& path, const DirectoryOptions& options) {
+Result<bool> look(const std::string& given, const DirectoryOptions& options) {
+  const std::string path = without_slashes(given);
   MU_TRY(refuse_output_in_cache(path));
   const auto there = os::link_status(path);
   if (!there) {
     if (errno != ENOENT) return output_error("out-open", "cannot be examined: " + errno_text(errno), path);
+    MU_TRY(check_name(given, options));
     return false;
   }
   if (there->is_link()) return refused(path, "is a symbolic link; name the directory itself");
@@ -139,7 +151,7 @@ Result<bool> look(const std::string& path, const DirectoryOptions& options) {
 }  // namespace
 
 Status AtomicDirectory::check(const std::string& path, const DirectoryOptions& options) {
-  MU_ASSIGN([[maybe_unused]] const bool exists, look(without_slashes(path), options));
+  MU_ASSIGN([[maybe_unused]] const bool exists, look(path, options));
   return {};
 }
 
@@ -147,7 +159,7 @@ Result<AtomicDirectory> AtomicDirectory::create(const std::string& path, const D
   AtomicDirectory output;
   output.path_ = without_slashes(path);
   output.options_ = options;
-  MU_ASSIGN(output.replace_, look(output.path_, options));
+  MU_ASSIGN(output.replace_, look(path, options));
   const std::string name = base_name_of(output.path_);
   if (name.empty() || name == "." || name == "..") return refused(output.path_, "has no name of its own");
   for (int attempt = 0;; ++attempt) {
@@ -258,7 +270,8 @@ Status AtomicDirectory::replace() {
     return {};
   });
   if (!removed || !os::remove_folder(old)) {
-    return output_error("out-rename", "is in place, but what it replaced could not be removed from " + old, path_);
+    return output_error("out-rename",
+                        "is complete, but the directory that it replaced could not be removed from " + old, path_);
   }
   return {};
 }

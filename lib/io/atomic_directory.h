@@ -51,9 +51,11 @@ struct DirectoryOptions {
   bool force = false;
   std::function<bool(std::string_view name)> is_ours;
   std::vector<std::string> inputs;  ///< files and folders that are read; none may lie in the replaced directory
+  std::string_view or_file = {};    ///< end of the message about a directory named like a file
 };
 
-/// An output folder. All errors are of kind output:
+/// An output folder. A new one with the name of a file, such as "out.bin", is a usage error unless it ends in '/'. All
+/// other errors are of kind output:
 /// - "out-exists": the path exists, without force.
 /// - "out-directory": the path exists but is not a directory.
 /// - "out-replace": the directory must not be replaced, because it is a link, a mount point or the working directory,

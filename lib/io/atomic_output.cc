@@ -238,7 +238,8 @@ Status AtomicOutput::place_new() {
   }
   if (errno == EEXIST) return appeared();
   if (!os::rename_is_unsupported()) return not_renamed(path_);
-  // A hard link does not replace an existing file either. If the file system has no hard links, checking first must do.
+  // A hard link does not replace an existing file either. If the file system has no hard links, check first, although
+  // that is not atomic.
   if (os::link(temporary_, path_)) {
     os::remove_file(temporary_);
   } else if (errno == EEXIST || os::link_status(path_)) {

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/os/files.h"
 #include "base/os/process.h"
+#include "base/os/programs.h"
 #include "base/path.h"
 #include "io/remote_settings.h"
 
@@ -75,7 +76,8 @@ std::string helper_path() {
   }
   const std::string beside = path_in(parent_of(parent_of(os::own_program())), fetch_program);
   if (os::status(beside)) return beside;
-  return helper_of_library().value_or(beside);
+  if (const auto path = helper_of_library()) return *path;
+  return remote_settings().helper.empty() ? beside : remote_settings().helper;
 }
 
 // Removes and returns the next word of a line from the helper; empty at the end.
@@ -99,10 +101,7 @@ class Helper {
   Status start() {
     const std::string program = helper_path();
     // It may send a part or two ahead, so that it keeps receiving while we read.
-    const int error = program_.start(program, "fetch", bytes_under_way);
-    if (error == ENOSYS) {
-      return helper_error("does not exist for this system; download the file first, for example with curl");
-    }
+    const int error = program_.start({.program = program, .words = {"fetch"}, .buffer = bytes_under_way});
     if (error != 0) {
       return helper_error(fmt::format("({}) cannot be started: {}", program, errno_text(error)));
     }
@@ -136,12 +135,12 @@ class Helper {
     MU_ASSIGN(std::string text, line());
     std::string_view rest = text;
     std::string_view kind = take_word(rest);
-    while (kind == "again" || kind == "part") {
+    while (kind == "note" || kind == "part") {
       if (kind == "part") {
         MU_ASSIGN(const u64 taken, take_bytes(rest, most, out));
         most -= taken;
-      } else if (remote_settings().on_retry != nullptr) {
-        remote_settings().on_retry(file, std::string(rest));
+      } else if (remote_settings().on_note != nullptr) {
+        remote_settings().on_note(file, std::string(rest));
       }
       MU_ASSIGN(text, line());
       rest = text;

@@ -20,11 +20,11 @@ struct Magic {
 
 constexpr Magic magics[] = {
     {FileKind::gguf, "GGUF"sv},
-    {FileKind::gguf_legacy, "lmgg"sv},  // 'ggml' as a little-endian u32
+    {FileKind::ggml, "lmgg"sv},  // 'ggml' as a little-endian u32
     {FileKind::gguf_legacy, "tjgg"sv},
     {FileKind::gguf_legacy, "fmgg"sv},
     {FileKind::gguf_legacy, "algg"sv},
-    {FileKind::gguf_legacy, "ggml"sv},
+    {FileKind::ggml, "ggml"sv},
     {FileKind::gguf_legacy, "ggjt"sv},
     {FileKind::gguf_legacy, "ggmf"sv},
     {FileKind::gguf_legacy, "ggla"sv},
@@ -60,7 +60,11 @@ constexpr Text texts[] = {
     {FileKind::empty, "an empty file"},
     {FileKind::gguf, "a GGUF file"},
     {FileKind::gguf_legacy,
-     "a GGML/GGJT file, the predecessor of GGUF: download a GGUF, or convert it with an old version of llama.cpp"},
+     "a GGJT file, the predecessor of GGUF: download a GGUF, or convert it with an old version of llama.cpp"},
+    {FileKind::ggml,
+     "a GGML file: either a whisper.cpp model, which only whisper.cpp reads, or a language model older than GGUF: "
+     "download it as GGUF"},
+    {FileKind::whisper, "a whisper.cpp model (GGML), which only whisper.cpp reads"},
     {FileKind::bumpwgt, "a BUMPWGT weights file"},
     {FileKind::html, "an HTML page: the download returned a login or error page; download it again"},
     {FileKind::xml, "an XML document: the download returned an error message; download it again"},
@@ -127,6 +131,14 @@ bool is_npz(std::string_view head) {
   return head.substr(local_bytes, size).ends_with(".npy");
 }
 
+// True for the header that whisper.cpp writes: after the magic, int32 n_vocab, n_audio_ctx (1500 in all models) and
+// five numbers before n_text_ctx (448) and four after it.
+bool is_whisper(std::string_view head) {
+  constexpr std::size_t audio_context_at = 8, text_context_at = 24, numbers_end = 48;
+  if (head.size() < numbers_end) return false;
+  return load<u32>(head.data() + audio_context_at) == 1500 && load<u32>(head.data() + text_context_at) == 448;
+}
+
 }  // namespace
 
 bool begins_as_pickle(std::string_view head) {
@@ -151,6 +163,7 @@ FileKind file_kind(std::string_view head) {
   for (const Magic& magic : magics) {
     if (head.size() < magic.offset || !head.substr(magic.offset).starts_with(magic.bytes)) continue;
     if (magic.kind == FileKind::pickle && (!begins_as_pickle(head) || begins_as_safetensors(head))) continue;
+    if (magic.kind == FileKind::ggml && is_whisper(head)) return FileKind::whisper;
     return magic.kind == FileKind::zip && is_npz(head) ? FileKind::npz : magic.kind;
   }
   if (const FileKind kind = markup_kind(head); kind != FileKind::unknown) return kind;

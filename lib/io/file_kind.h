@@ -14,7 +14,9 @@ enum class FileKind : u8 {
   unknown,
   empty,
   gguf,
-  gguf_legacy,  ///< GGML, GGJT, GGMF, GGLA: predecessors of GGUF
+  gguf_legacy,  ///< GGJT, GGMF, GGLA: predecessors of GGUF
+  ggml,         ///< the first of them; models of whisper.cpp still begin with it
+  whisper,      ///< a model of whisper.cpp
   bumpwgt,
   html,
   xml,

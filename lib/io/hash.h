@@ -22,7 +22,7 @@ std::optional<HashAlgorithm> hash_from_name(std::string_view name);
 /// XXH3-128 of bytes in memory: 16 bytes in canonical (big-endian) order. Equals the digest of Hasher.
 std::string xxh3_digest(Bytes bytes);
 
-/// What a Hasher computes with.
+/// The state of one algorithm; Hasher's implementation.
 class HashState {
  public:
   virtual ~HashState() = default;

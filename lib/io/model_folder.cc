@@ -194,7 +194,7 @@ Result<FolderFile> follow_link(const std::string& folder, const std::string& pat
   return FolderFile{std::move(file), is_outside, false};
 }
 
-// Names that come from a model's file must stay within its folder at an address as well.
+// Names taken from a model's file must stay within its folder at an address, too.
 Result<FolderFile> open_at_address(const std::string& folder, std::string_view name, const std::string& path) {
   if (!stays_in_remote_folder(folder, name)) {
     return input_error("io-open", "is not the name of a file in that folder", {}, {}, path);

@@ -1,5 +1,5 @@
-// What the place of an output needs: its future location, a hidden temporary name, free space, the access rights of
-// the file that it replaces, and a folder whose changed names are durable.
+// Prepares the place of an output: its future location, a hidden temporary name, free space, the access rights of the
+// file that it replaces, and the durability of changed names in a folder.
 #pragma once
 
 #include <string>

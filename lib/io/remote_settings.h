@@ -18,9 +18,10 @@ namespace modelutils {
 struct RemoteSettings {
   bool allow_private_redirect = false;  ///< allow redirects from a public server to a private address
   bool no_cache = false;                ///< disables the cache of headers
+  std::string helper = {};              ///< the program that fetches, called as `fetch`, if libexec has none
   std::optional<u64> timeout = {};      ///< --timeout in seconds; replaces HF_HUB_DOWNLOAD_TIMEOUT
-  /// Called with a line of text when a request is retried.
-  void (*on_retry)(const std::string& file, const std::string& text) = nullptr;
+  /// Called with a line of text when a request is retried or the server is slow.
+  void (*on_note)(const std::string& file, const std::string& text) = nullptr;
 };
 /// Returns the settings of this process.
 RemoteSettings& remote_settings();

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/name_index.h"
 #include "base/os/thread.h"
+#include "base/text.h"
 #include "io/fetch_helper.h"
 #include "io/remote_address.h"
 #include "io/remote_settings.h"
@@ -181,8 +182,7 @@ class RemoteSource : public ByteSource {
   Status extend_header(u64 offset, u64 size) const {
     if (header_end_) return extend(*header_end_);
     if (kept_.size() >= max_header) {
-      return input_error("remote-answer", fmt::format("the header is longer than {} MiB", max_header >> 20), {}, offset,
-                         name_);
+      return input_error("remote-answer", "the header is longer than " + byte_text(max_header), {}, offset, name_);
     }
     const u64 next = static_cast<u64>(static_cast<double>(kept_.size()) * growth[std::min(step_, growth.size() - 1)]);
     ++step_;

@@ -1,5 +1,5 @@
-// What a run prints and must not overwrite: buffered text on standard output, the progress bar on standard error, and
-// the files that were read, which no output and no redirection of the shell may replace.
+// Standard output and the protection of inputs: buffered text on standard output, the progress bar on standard error,
+// and the files that were read, which no output and no redirection of the shell may replace.
 #pragma once
 
 #include <atomic>

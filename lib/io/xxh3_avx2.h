@@ -6,8 +6,8 @@
 namespace modelutils {
 
 #if defined(__x86_64__)
-/// XXH3_128bits_update() compiled for AVX2, which the machine must support. `state` is an XXH3_state_t, whose real name
-/// is another for those who include xxhash.h as a header only.
+/// XXH3_128bits_update() compiled for AVX2, which the machine must support. `state` is an XXH3_state_t; it is declared
+/// as void because the type's real name differs where xxhash.h is included as header-only.
 void xxh3_update_avx2(void* state, const void* bytes, std::size_t size);
 #endif
 

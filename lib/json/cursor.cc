@@ -222,7 +222,7 @@ bool read_number(Number& number) {
   return true;
 }
 
-// Moves bytes [from, end) to `to`, which is not behind them, and returns the end of the copy.
+// Moves bytes [from, end) down to `to`, and returns the end of the copy.
 char* move_back(char* to, const char* from, const char* end) {
   const std::size_t size = static_cast<std::size_t>(end - from);
   if (to != from) std::memmove(to, from, size);

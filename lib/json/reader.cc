@@ -41,7 +41,7 @@ class Parser {
 
 bool Parser::run() {
   // At most one node for two bytes (each value needs a separator or a bracket), and one more for each container that is
-  // not closed. Pages of memory that no node needs are never touched; usual texts need one for 16 bytes or more.
+  // not closed. Unused pages of this memory are never touched; usual texts have at most one node per 16 bytes.
   const std::size_t size = document_.text_.size();
   document_.nodes_.reset(new Node[size / 2 + 1 + Cursor::deepest]);
   next_ = document_.nodes_.get();

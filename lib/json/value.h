@@ -26,12 +26,12 @@ struct Node {
     i64 negative;
     double decimal;
     const char* text;
-    const Node* end;  // array, object: the node behind the last one inside
+    const Node* end;  // array, object: the node after the last one inside it
   };
   u64 size : 56;  // string: bytes; array, object: elements or members
   Type type : 8;
 
-  /// The node behind the value and all that is inside it.
+  /// Returns the node after the value and everything inside it.
   const Node* next() const { return type == Type::array || type == Type::object ? end : this + 1; }
   std::string_view string() const { return {text, static_cast<std::size_t>(size)}; }
 };

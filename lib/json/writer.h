@@ -18,7 +18,7 @@ class Writer {
  public:
   enum class Style : u8 { compact, pretty };
 
-  /// Ends its object or array; not if an exception is thrown, since the text is of no use then.
+  /// Ends its object or array, except while an exception is thrown, because the text is then discarded.
   class Scope {
    public:
     Scope(const Scope&) = delete;
@@ -40,7 +40,7 @@ class Writer {
   Writer(Writer&&) noexcept;
   Writer& operator=(Writer&&) noexcept;
 
-  /// Begins an object or array, as a value or as the member `name`, which ends with the scope of the result.
+  /// Begins an object or array, as a value or as the member `name`. It ends when the result goes out of scope.
   [[nodiscard]] Scope object();
   [[nodiscard]] Scope object(std::string_view name);
   [[nodiscard]] Scope array();

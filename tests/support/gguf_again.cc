@@ -57,7 +57,7 @@ Result<gguf::OutLayout> lay_out_again(const ByteSource& source, const gguf::Docu
     }
     tensors.push_back({info.name, *info.type(), info.ne});
   }
-  return gguf::layout(keys, tensors, document.alignment, document.version);
+  return gguf::layout(keys, tensors, document.alignment, document.version, gguf::image_limits);
 }
 
 std::string difference(const ByteSource& a_source, const gguf::Document& a, const ByteSource& b_source,

@@ -4,8 +4,9 @@
 The environment variable ADDRESS tells the command the server's address. The first folder of a path selects the server's
 behaviour, the rest is the file: good, cut (every response ends after 10 bytes), refuse (404), forbid (403), shift
 (another range), html, loop (endless redirects), scheme (redirects to file:), changed (another ETag each time), whole
-(no ranges), busy (503 to the first request). The Hub's list of files, /api/models/…, contains everything in the folder;
-other is a Hub without one. If REQUESTS is set, each request is logged to that file as a line "PATH RANGE TOKEN"."""
+(no ranges), busy (503 to the first request), silent (never answers). The Hub's list of files, /api/models/…, contains
+everything in the folder; other is a Hub without one. If REQUESTS is set, each request is logged to that file as a line
+"PATH RANGE TOKEN"."""
 import hashlib
 import http.server
 import json
@@ -60,6 +61,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(200, {}, b"{}" if mode == "other" else listing())
         if not os.path.exists(os.path.join(folder, name)):
             name = parts[-1]
+        if mode == "silent":
+            threading.Event().wait(60)
         if mode == "busy" and not Handler.was_busy:
             Handler.was_busy = True
             return self.answer(503, {})

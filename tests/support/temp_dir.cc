@@ -1,19 +1,25 @@
 #include "support/temp_dir.h"
 
-#include <stdlib.h>
+#ifndef _WIN32
 #include <sys/wait.h>
+#endif
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <sstream>
 
 namespace modelutils::test {
 
 TempDir::TempDir() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "modelutils-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-  path_ = pattern;
+  std::random_device number;
+  do {
+    path_ = (std::filesystem::temp_directory_path() / ("modelutils-" + std::to_string(number()))).generic_string();
+  } while (!std::filesystem::create_directory(path_));
+  std::filesystem::permissions(path_, std::filesystem::perms::owner_all);
 }
 
 TempDir::~TempDir() {
@@ -54,13 +60,21 @@ std::string skip_reason() {
 
 ProgramResult run(const std::string& command) {
   const TempDir folder;
-  const std::string line = "export PATH='" + tools_dir() + "':\"$PATH\"; { " + command + "\n} </dev/null >" +
-                           folder.file("out") + " 2>" + folder.file("err");
-  const int status = std::system(line.c_str());
   ProgramResult result;
+  const std::string out = folder.file("out"), err = folder.file("err");
+#ifdef _WIN32
+  std::string tools = tools_dir();
+  std::replace(tools.begin(), tools.end(), '/', '\\');
+  result.status =
+      std::system(("set PATH=" + tools + ";%PATH%&& " + command + " <NUL >\"" + out + "\" 2>\"" + err + "\"").c_str());
+#else
+  const std::string line =
+      "export PATH='" + tools_dir() + "':\"$PATH\"; { " + command + "\n} </dev/null >" + out + " 2>" + err;
+  const int status = std::system(line.c_str());
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  result.out = read_file(folder.file("out"));
-  result.err = read_file(folder.file("err"));
+#endif
+  result.out = read_file(out);
+  result.err = read_file(err);
   return result;
 }
 

@@ -43,7 +43,7 @@ struct ProgramResult {
   std::string err;
 };
 
-/// Runs a shell command line, with tools_dir() first in PATH and /dev/null as standard input.
+/// Runs a shell command line (on Windows one of cmd), with tools_dir() first in PATH and /dev/null as standard input.
 ProgramResult run(const std::string& command);
 
 }  // namespace modelutils::test

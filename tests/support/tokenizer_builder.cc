@@ -11,14 +11,14 @@
 
 namespace modelutils::test {
 
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   std::string out = "\"";
   append_json_escaped(out, text);
   return out + "\"";
 }
 
 std::string split_json(std::string_view regex, std::string_view behaviour, bool invert) {
-  return fmt::format(R"({{"type":"Split","pattern":{{"Regex":{}}},"behavior":"{}","invert":{}}})", quoted(regex),
+  return fmt::format(R"({{"type":"Split","pattern":{{"Regex":{}}},"behavior":"{}","invert":{}}})", json_quoted(regex),
                      behaviour, invert);
 }
 
@@ -35,22 +35,23 @@ std::string TokenizerJson::text() const {
   std::string out = R"({"version":"1.0","truncation":null,"padding":null,"added_tokens":[)";
   for (std::size_t i = 0; i < added.size(); ++i) {
     out += fmt::format(R"({}{{"id":{},"content":{},"single_word":false,"lstrip":false,"rstrip":false,)", i ? "," : "",
-                       added[i].id, quoted(added[i].content));
+                       added[i].id, json_quoted(added[i].content));
     out += fmt::format(R"("normalized":{},"special":{}}})", added[i].normalized, added[i].special);
   }
   out += fmt::format(R"(],"normalizer":{},"pre_tokenizer":{},"post_processor":{},"decoder":{},"model":{{)",
                      normalizer_json, pre_tokenizer_json, post_processor_json, decoder_json);
-  if (!type.empty()) out += fmt::format(R"("type":{},)", quoted(type));
-  if (unk_token) out += fmt::format(R"("unk_token":{},)", quoted(*unk_token));
+  if (!type.empty()) out += fmt::format(R"("type":{},)", json_quoted(type));
+  if (unk_token) out += fmt::format(R"("unk_token":{},)", json_quoted(*unk_token));
   out += fmt::format(R"("byte_fallback":{},"ignore_merges":{},"vocab":{{)", byte_fallback, ignore_merges);
   for (std::size_t i = 0; i < vocab.size(); ++i) {
-    out += fmt::format("{}{}:{}", i ? "," : "", quoted(vocab[i].first), vocab[i].second);
+    out += fmt::format("{}{}:{}", i ? "," : "", json_quoted(vocab[i].first), vocab[i].second);
   }
   out += R"(},"merges":[)";
   for (std::size_t i = 0; i < merges.size(); ++i) {
     const auto& [left, right] = merges[i];
     if (i) out += ",";
-    out += merges_as_pairs ? fmt::format("[{},{}]", quoted(left), quoted(right)) : quoted(left + " " + right);
+    out += merges_as_pairs ? fmt::format("[{},{}]", json_quoted(left), json_quoted(right))
+                           : json_quoted(left + " " + right);
   }
   return out + "]}}";
 }

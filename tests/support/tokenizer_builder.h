@@ -52,7 +52,7 @@ std::string byte_level_json(bool use_regex, bool add_prefix_space = false);
 /// Returns a Sequence of pre-tokenizers.
 std::string sequence_json(const std::vector<std::string>& members, std::string_view key = "pretokenizers");
 /// Returns a quoted JSON string.
-std::string quoted(std::string_view text);
+std::string json_quoted(std::string_view text);
 
 /// Writes a protobuf message, field by field.
 class ProtoBuilder {

@@ -1,8 +1,8 @@
-// Files and folders: the only calls of the operating system that concern them. Each system has its own side: posix with
-// linux or macos, or windows. MODELUTILS_POSIX_ONLY puts portable/ in the place of linux/calls.cc.
+// Files and folders: the only calls of the operating system that concern them. Each system has its own implementation:
+// posix/ with linux/ or macos/, or windows/. With MODELUTILS_POSIX_ONLY, portable/ replaces linux/calls.cc.
 //
-// Paths are UTF-8 with '/' between their parts; each side converts them to what its system wants. A function that fails
-// returns false, nullopt or -1 and sets errno, on every system. Calls that a signal interrupts are repeated.
+// Paths are UTF-8 with '/' between their parts; each implementation converts them to its system's form. A function that
+// fails returns false, nullopt or -1 and sets errno, on every system. Calls that a signal interrupts are repeated.
 // Descriptors are not inherited by other programs.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace modelutils::os {
 
 inline constexpr int standard_input = 0, standard_output = 1, standard_error = 2;
 
-// What there is.
+// Information about files and folders.
 
 enum class EntryKind : u8 { file, directory, link, other };
 
@@ -39,21 +39,21 @@ struct FileStatus {
   bool is_same_file(const FileStatus& other) const { return device == other.device && inode == other.inode; }
 };
 
-/// Describes what `path` leads to, an open file, or, with link_status(), a link itself.
+/// Describe the target of `path`, an open file, or (link_status()) a link itself.
 std::optional<FileStatus> status(const std::string& path);
 std::optional<FileStatus> status(int descriptor);
 std::optional<FileStatus> link_status(const std::string& path);
 /// True if `path` leads to a folder. Any failure counts as no.
 bool is_folder(const std::string& path);
-/// True if this process may list the folder and open what is in it. (Windows: opening tells.)
+/// True if this process may list the folder and open the files in it. (Windows: cannot be known before opening them.)
 bool may_enter(const std::string& folder);
-/// True if `path` is a mount point, or nullopt if the system does not tell.
+/// True if `path` is a mount point; nullopt if the system cannot tell.
 std::optional<bool> is_mount_root(const std::string& path);
 
 // Paths.
 
-/// Returns the length of the part that no ".." can leave, or 0 if the path is relative: "/" (Windows: also "C:/" and
-/// "//server/share/", while "C:a" is refused by everything).
+/// Returns the length of the prefix that ".." cannot leave, or 0 if the path is relative: "/" (Windows: also "C:/" and
+/// "//server/share/"; paths like "C:a" are refused by all functions).
 std::size_t root_size(std::string_view path);
 inline bool is_absolute(std::string_view path) {
   return root_size(path) > 0;
@@ -67,11 +67,10 @@ std::optional<std::string> read_link(const std::string& path);
 std::optional<std::string> working_folder();
 
 /// Calls visit(name, kind) for every entry of the folder except "." and "..", in the system's order, until it returns
-/// false. Entries that the visit removes are no problem. Returns false and sets errno if the folder cannot be listed to
-/// its end.
+/// false. `visit` may remove entries. Returns false and sets errno if the folder cannot be listed to its end.
 bool list(const std::string& folder, const std::function<bool(std::string_view name, EntryKind kind)>& visit);
 
-// Opening. Names of devices (NUL, COM1, CON, …) fail with EINVAL on Windows, where they exist in every folder.
+// Opening. On Windows, device names (NUL, COM1, CON, …) exist in every folder, so they fail with EINVAL.
 
 enum OpenFlags : unsigned {
   reading = 0,
@@ -79,22 +78,22 @@ enum OpenFlags : unsigned {
   reading_and_writing = 2,
   no_link = 4,   ///< fails with ELOOP if the last part of the path is a link
   no_wait = 8,   ///< does not wait for the other end of a FIFO
-  a_folder = 16  ///< fails unless it is one
+  a_folder = 16  ///< fails unless it is a folder
 };
 
-/// Opens what exists. A terminal does not become the process's own. With no_wait, if another process holds a lease
-/// (take_lease()), waits for its release, at most a minute; the system revokes a lease after 45 seconds.
+/// Opens an existing file or folder. Never makes a terminal the controlling one. With no_wait, if another process holds
+/// a lease (take_lease()), waits for its release, at most a minute; the system revokes a lease after 45 seconds.
 int open(const std::string& path, unsigned flags);
 /// Creates a file for reading and writing; fails with EEXIST if the name is taken, even by a dangling link. Of several
 /// processes only one succeeds. `mode` is reduced by the umask (Windows: the folder's access list is inherited).
 int create(const std::string& path, unsigned mode);
-/// Opens `name` in `folder` for reading, one part at a time, so that no part is a link, not even one that is put there
-/// meanwhile (Windows: each part is looked at, then the whole is opened). ELOOP: a part is a link; `last` tells whether
-/// it is the last one.
+/// Opens `name` in `folder` for reading, one path component at a time, so that no component is a link, not even one
+/// created in the meantime (Windows: checks each component, then opens the whole path). ELOOP: a component is a link;
+/// `last` is set if it is the last one.
 int open_without_links(const std::string& folder, std::string_view name, bool& last);
 void close(int descriptor);
 
-// Reading and writing. The numbers of bytes may be smaller than asked for.
+// Reading and writing. Fewer bytes than requested may be transferred.
 
 i64 read(int descriptor, void* out, std::size_t size);
 i64 read_at(int descriptor, void* out, std::size_t size, u64 offset);
@@ -114,7 +113,7 @@ bool has_shared_blocks(const std::string& folder);
 /// Maps a whole file into memory for reading; nullptr if that fails. `size` must not be 0.
 const std::byte* map(int descriptor, std::size_t size);
 void unmap(const std::byte* data, std::size_t size);
-/// Asks for large pages for memory that begins on a page boundary.
+/// Requests large pages for memory that begins on a page boundary.
 void prefer_large_pages(void* memory, std::size_t bytes);
 
 // Durability.
@@ -122,14 +121,14 @@ void prefer_large_pages(void* memory, std::size_t bytes);
 /// Returns after the file's bytes and size are on the device. Linux: fsync(). macOS: F_FULLFSYNC, as fsync() leaves
 /// them in the device's cache; where the file system has no such call, fsync(). Windows: FlushFileBuffers().
 bool sync(int descriptor);
-/// Makes the folder's names durable: files created, renamed or removed in it. True as well where the file system has no
-/// such call. Windows has none; there the renaming itself is written through.
+/// Makes the folder's names durable: files created, renamed or removed in it. Also returns true if the file system has
+/// no such call. Windows has none; there the renaming itself is written through.
 bool sync_folder(const std::string& folder);
 /// Starts writing a range of a file to its device without waiting. (Linux only.)
 void start_write_back(int descriptor, u64 offset, u64 size);
 /// Waits for start_write_back(). Returns 0 or the errno value, which a later sync() would not report again.
 int end_write_back(int descriptor, u64 offset, u64 size);
-/// Drops the pages of a range from the system's cache. (Not on macOS and Windows.)
+/// Drops the pages of a range from the system's cache. (Does nothing on macOS and Windows.)
 void drop_from_cache(int descriptor, u64 offset, u64 size);
 
 // Names. The two that take a `const char*` do not allocate and may be called by a signal handler (Linux, macOS).
@@ -145,17 +144,17 @@ inline bool remove_folder(const std::string& path) {
 }
 bool make_folder(const std::string& path, unsigned mode);
 bool set_mode(const std::string& path, unsigned mode);
-/// Gives a file or folder another name in one step: an existing file (Windows: not a folder) of that name is replaced,
-/// and at every moment the name is there. Windows: fails with EACCES while another program has the replaced file open
-/// without sharing its removal.
+/// Renames a file or folder atomically: an existing file (Windows: not a folder) of that name is replaced, and the name
+/// exists at every moment. Windows: fails with EACCES while another program has the replaced file open without sharing
+/// its removal.
 bool rename(const std::string& from, const std::string& to);
-/// Fails with EEXIST if the name is taken. In one step, or not at all; see rename_is_unsupported().
+/// Renames atomically, or fails with EEXIST if the name is taken. May be unsupported; see rename_is_unsupported().
 bool rename_new(const std::string& from, const std::string& to);
-/// Exchanges two names in one step. Windows cannot.
+/// Exchanges two names atomically. Not supported on Windows.
 bool exchange(const std::string& one, const std::string& other);
-/// After a failure of the last two: true if the system or the file system lacks the call.
+/// After one of the last two functions failed: true if the system or the file system does not support the operation.
 bool rename_is_unsupported();
-/// Gives a file a second name. Fails with EEXIST if it is taken.
+/// Creates a hard link. Fails with EEXIST if the name is taken.
 bool link(const std::string& existing, const std::string& name);
 
 // Locks.
@@ -172,18 +171,18 @@ enum class EditLock : u8 {
 
 /// Locks the file of `descriptor`, which must be open for writing. The lock lasts until the last duplicate of the
 /// descriptor is closed, and does not affect other readers and writers. Linux: an open file description lock; macOS:
-/// flock(); Windows: a lock on a byte behind every file's end.
+/// flock(); Windows: a lock on a byte beyond any possible end of a file.
 EditLock lock_for_edit(int descriptor);
 /// True if another open file description holds the lock.
 bool is_edit_locked(int descriptor);
 
 // Access rights.
 
-/// What copy_access() could not copy.
+/// Attributes that copy_access() could not copy.
 struct LostAccess {
   bool is_unexamined = false;     ///< the other file could not be examined; nothing was copied
   std::vector<std::string> what;  ///< "the group 100", "the access control list", …
-  int reason = 0;                 ///< errno value, for the first of them
+  int reason = 0;                 ///< errno of the first failure
 };
 
 /// Gives the new file or folder `descriptor`, which only its owner can open so far, the mode, owner, group, access
@@ -195,11 +194,11 @@ LostAccess copy_access(const std::string& path, int descriptor);
 // Space.
 
 struct FreeSpace {
-  u64 blocks = 0;  ///< that this user may still write
-  u64 block = 1;   ///< bytes of one
+  u64 blocks = 0;  ///< that this user may write
+  u64 block = 1;   ///< size of a file system block
 };
 
-/// Returns nullopt if the file system of `folder` does not tell.
+/// Returns nullopt if the file system of `folder` does not report it.
 std::optional<FreeSpace> free_space(const std::string& folder);
 
 }  // namespace modelutils::os

@@ -1,5 +1,5 @@
-// The process and its surroundings: identity, environment, terminal, signals, other programs. The only calls of the
-// operating system that concern them. As in base/os/files.h, failing functions set errno, and texts are UTF-8.
+// The process and its surroundings: identity, environment, terminal, signals. The only calls of the operating system
+// that concern them. As in base/os/files.h, failing functions set errno, and texts are UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,18 @@
 
 namespace modelutils::os {
 
-// At the start of a program.
+// Functions for the start of a program.
 
-/// Prepares the process: standard descriptors that are closed are taken, so that no other file gets their numbers;
-/// reads and writes on them still fail, except that text on standard error is discarded. Raises the limit on open files
-/// to what the user may have. Windows: standard streams carry bytes, and the console shows UTF-8 and colours.
+/// Prepares the process. Occupies closed standard descriptors, so that no other file gets their numbers; reads and
+/// writes on them still fail, except that text on standard error is discarded. Raises the limit on open files to the
+/// hard limit. Windows: makes standard streams binary and enables UTF-8 and colours on the console.
 void prepare_process();
 /// Call it first. Windows: replaces the arguments by those of the wide command line, in UTF-8, with the program's name
-/// as elsewhere ('/', no ".exe").
+/// as on other systems (in lower case, with '/', without ".exe").
 void take_arguments(int& argc, char**& argv);
-/// Returns the files that a pattern with '*' and '?' in its last part means, sorted; only the argument itself if there
-/// are none, and on systems whose shells do this (all but Windows, where no file name contains these characters).
+/// Expands a pattern with '*' and '?' in its last component to the matching files, sorted; returns the argument itself
+/// if there are none, and on systems whose shells expand patterns (all but Windows, where no file name contains these
+/// characters).
 std::vector<std::string> expand_wildcards(const std::string& argument);
 
 // Identity.
@@ -33,27 +34,31 @@ unsigned user_id();
 bool is_running(u64 process);
 /// The machine's name in its network; empty if unknown.
 std::string host_name();
-/// Texts that differ between machines and containers (in which numbers of processes are unique), and between boots.
+/// Texts that identify the machine or container (within which process numbers are unique), and the boot.
 std::string machine_identity();
 std::string boot_identity();
 /// Name of the running program for messages. Does not allocate.
 const char* program_name();
-/// Path of the running executable and, if it is another file, of the library that contains this function; empty if
+/// Path of the running executable, and of the library that contains this function if that is another file; empty if
 /// unknown.
 std::string own_program();
 std::string own_library();
 /// True if running with elevated privileges (setuid, file capabilities).
 bool has_more_rights();
-/// True if an aarch64 processor has carry-less multiplication. False on other processors, which have their own check.
+/// True if an aarch64 processor has carry-less multiplication. False on other processors, for which the caller has
+/// another check.
 bool has_carryless_product();
 /// Fills `out` with unpredictable bytes. Returns false if none are available without waiting.
 bool random_bytes(void* out, std::size_t size);
+
+/// The system's text for an errno value.
+std::string error_text(int number);
 
 // Environment.
 
 /// Returns the value, or nullopt if it is not set.
 std::optional<std::string> environment(const char* name);
-/// Sets a variable, for programs started later, unless it is set.
+/// Sets a variable for programs started later, unless it is already set.
 void set_default(const char* name, const std::string& value);
 bool local_time(std::time_t time, std::tm& out);
 bool utc_time(std::time_t time, std::tm& out);
@@ -61,7 +66,7 @@ bool utc_time(std::time_t time, std::tm& out);
 // Terminal.
 
 bool is_terminal(int descriptor);
-/// Number of columns, or nullopt if `descriptor` is no terminal.
+/// Number of columns, or nullopt if `descriptor` is not a terminal.
 std::optional<std::size_t> terminal_columns(int descriptor);
 
 // Ends.
@@ -72,38 +77,9 @@ std::optional<std::size_t> terminal_columns(int descriptor);
 /// Both functions must be safe in signal handlers. Windows: Ctrl-C, Ctrl-Break and closing the console count as signal
 /// 2; on_end() runs in a thread of its own.
 void handle_signals(void (*on_end)(int number), void (*on_fault)());
+/// Makes writes to pipes and sockets without a reader fail instead of ending the process.
+void ignore_closed_pipes();
 /// Ends the process at once, without destructors. Safe in signal handlers.
 [[noreturn]] void exit_now(int status);
-
-// Other programs.
-
-/// True if PATH has a program of that name.
-bool is_installed(const std::string& program);
-/// Starts a shell's command that reads what this process writes to standard output from now on, and ignores Ctrl-C from
-/// then on. False if that fails. Windows: always.
-bool begin_pager(const std::string& command);
-/// Closes standard output and waits for the end of the pager.
-void end_pager();
-
-/// A program with which we talk over its standard input and output.
-class Partner {
- public:
-  Partner() = default;
-  /// Closes the connection, which asks the program to end, and waits for its end.
-  ~Partner();
-  Partner(const Partner&) = delete;
-  Partner& operator=(const Partner&) = delete;
-
-  /// Starts the program, as `name`. `buffer` is how many bytes it may send ahead. Returns 0 or the errno value.
-  /// Windows: ENOSYS.
-  int start(const std::string& path, const std::string& name, int buffer);
-  /// Sends or receives all bytes; false if the connection is broken.
-  bool send(std::string_view text);
-  bool receive(void* out, std::size_t size);
-
- private:
-  int socket_ = -1;
-  i64 process_ = 0;
-};
 
 }  // namespace modelutils::os

@@ -22,10 +22,10 @@ class Thread : public std::thread {
 
 enum class Processor : unsigned char { own, other };
 
-/// Starts a newly created thread on the calling thread's processor or on the other one, if there are two. A kernel may
-/// leave it queued behind the creating thread until that thread's time slice ends: measured 1 to 4 ms instead of 0.05
-/// ms; or leave two threads on one processor for 0.1 s. The thread may move later. With more than two processors, and
-/// on other systems than Linux, leaves the choice to the kernel.
+/// On machines with two processors, starts a newly created thread on the calling thread's processor or on the other
+/// one. Otherwise a kernel may leave it queued behind the creating thread until that thread's time slice ends
+/// (measured: 1 to 4 ms instead of 0.05 ms), or leave two threads on one processor for 0.1 s. The thread may move
+/// later. With more processors, and on systems other than Linux, the kernel chooses.
 void begin_on(Thread& thread, Processor processor);
 
 }  // namespace modelutils::os

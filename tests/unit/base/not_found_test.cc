@@ -145,6 +145,17 @@ TEST(NotFound, OneOfSeveralModelsIsEnough) {
   EXPECT_EQ(errors[0].message, "matches no tensor; gguf-dump --list tensors lists them");
 }
 
+TEST(PatternSelects, PartsOfNamesAndWholeNames) {
+  EXPECT_TRUE(pattern_selects("attn_q", "blk.0.attn_q.weight"));
+  EXPECT_TRUE(pattern_selects("blk.0.attn_q.weight", "blk.0.attn_q.weight"));
+  EXPECT_FALSE(pattern_selects("attn_v", "blk.0.attn_q.weight"));
+  EXPECT_FALSE(pattern_selects("Attn_q", "blk.0.attn_q.weight"));
+  EXPECT_FALSE(pattern_selects("attn_q*", "blk.0.attn_q.weight"));
+  EXPECT_TRUE(pattern_selects("*attn_?.weight", "blk.0.attn_q.weight"));
+  EXPECT_FALSE(pattern_selects("attn_[qk]", "blk.0.attn_q.weight"));
+  EXPECT_FALSE(pattern_selects("", "blk.0.attn_q.weight"));
+}
+
 }  // namespace
 
 }  // namespace modelutils

@@ -75,7 +75,7 @@ void drop_from_cache(int descriptor, u64 offset, u64 size) {
 
 namespace {
 
-// Returns the first bytes of a system file; empty if there is none.
+// Returns the first bytes of a file below /proc or /sys; empty if it does not exist.
 std::string system_text(const char* path) {
   char text[64];
   const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);

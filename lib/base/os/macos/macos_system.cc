@@ -3,6 +3,7 @@
 #include <mach-o/dyld.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/acl.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -11,6 +12,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <memory>
+
 #include "base/os/files.h"
 #include "base/os/posix/posix_side.h"
 #include "base/os/process.h"
@@ -18,19 +21,62 @@
 
 namespace modelutils::os {
 
+namespace {
+
+// The kernel keeps a file's access control list under this name, but refuses to read or write it as an attribute.
+constexpr const char* access_list = "com.apple.system.Security";
+
+bool is_access_list(const char* name) {
+  return std::string_view(name) == access_list;
+}
+
+struct FreeList {
+  void operator()(void* list) const { ::acl_free(list); }
+};
+using List = std::unique_ptr<std::remove_pointer_t<acl_t>, FreeList>;
+
+// Returns the list's bytes, or nullopt if there is none (errno is ENOENT then).
+std::optional<std::string> bytes_of(const List& list) {
+  if (list == nullptr) return std::nullopt;
+  return attribute_text([&](char* out, std::size_t size) {
+    return out == nullptr ? ::acl_size(list.get()) : ::acl_copy_ext_native(out, list.get(), static_cast<ssize_t>(size));
+  });
+}
+
+struct FreeSecurity {
+  void operator()(filesec_t security) const { ::filesec_free(security); }
+};
+
+// If there is no list, removes the new file's list.
+bool set_access_list(int descriptor, const std::string* bytes) {
+  if (bytes != nullptr) {
+    const List list(::acl_copy_int_native(bytes->data()));
+    return list != nullptr && ::acl_set_fd(descriptor, list.get()) == 0;
+  }
+  const std::unique_ptr<std::remove_pointer_t<filesec_t>, FreeSecurity> security(::filesec_init());
+  return security != nullptr && ::filesec_set_property(security.get(), FILESEC_ACL, _FILESEC_REMOVE_ACL) == 0 &&
+         ::fchmodx_np(descriptor, security.get()) == 0;
+}
+
+}  // namespace
+
 std::optional<std::string> attribute(const std::string& path, const char* name) {
+  if (is_access_list(name)) return bytes_of(List(::acl_get_file(path.c_str(), ACL_TYPE_EXTENDED)));
   return attribute_text([&](char* out, std::size_t size) { return ::getxattr(path.c_str(), name, out, size, 0, 0); });
 }
 
 std::optional<std::string> attribute(int descriptor, const char* name) {
+  if (is_access_list(name)) return bytes_of(List(::acl_get_fd(descriptor)));
   return attribute_text([&](char* out, std::size_t size) { return ::fgetxattr(descriptor, name, out, size, 0, 0); });
 }
 
 bool set_attribute(int descriptor, const char* name, const std::string& value) {
+  if (is_access_list(name)) return set_access_list(descriptor, &value);
   return ::fsetxattr(descriptor, name, value.data(), value.size(), 0, 0) == 0;
 }
 
 bool remove_attribute(int descriptor, const char* name) {
+  if (is_access_list(name)) return set_access_list(descriptor, nullptr);
   return ::fremovexattr(descriptor, name, 0) == 0;
 }
 
@@ -41,17 +87,20 @@ std::optional<std::vector<std::string>> copied_attributes(const std::string& pat
   for (std::size_t at = 0; at < all->size();) {
     const std::string name = all->c_str() + at;
     at += name.size() + 1;
-    if (name != "com.apple.quarantine" && name != "com.apple.provenance") names.push_back(name);
+    // Attributes of the system; two of them cannot be set.
+    if (name != "com.apple.quarantine" && name != "com.apple.provenance" && name != "com.apple.macl") {
+      names.push_back(name);
+    }
   }
   return names;
 }
 
 bool attribute_is_missing(int reason) {
-  return reason == ENOATTR || reason == ENOTSUP || reason == ENOSYS;
+  return reason == ENOATTR || reason == ENOENT || reason == ENOTSUP || reason == ENOSYS;  // ENOENT: no list
 }
 
 const std::vector<const char*>& access_lists() {
-  static const std::vector<const char*> names = {"com.apple.system.Security"};
+  static const std::vector<const char*> names = {access_list};
   return names;
 }
 
@@ -132,7 +181,7 @@ std::string own_program() {
 }
 
 bool has_carryless_product() {
-  return true;  // every Mac with an arm64 processor
+  return true;  // true of every Mac with an arm64 processor
 }
 
 bool random_bytes(void* out, std::size_t size) {

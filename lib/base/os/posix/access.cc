@@ -40,8 +40,8 @@ class AccessCopy {
   }
   void lose(std::string what) { lose_because(errno, std::move(what)); }
 
-  // Copies one list. Not without the group, as the list would grant the group's rights to another group. Removes a list
-  // that the new file inherited from its folder.
+  // Copies one list. Refuses if the group could not be copied, because the list would grant its rights to another
+  // group. Removes a list that the new file inherited from its folder.
   bool copy_list(const char* name) {
     const std::optional<std::string> list = attribute(path_, name);
     if (list && has_group_ && set_attribute(descriptor_, name, *list)) return true;

@@ -1,4 +1,4 @@
-// What the parts of the POSIX side share. linux/ and macos/ have the rest of it.
+// Declarations shared by the POSIX files. linux/ and macos/ implement the rest.
 #pragma once
 
 #include <cerrno>
@@ -22,7 +22,7 @@ int search_only();
 
 // Extended attributes, whose calls differ between systems. Names are the system's.
 
-/// Returns the text that get(buffer, size) writes, which is called twice: for the size and for the bytes. Returns
+/// Returns the text that get(buffer, size) writes, after calling it twice: for the size, then for the bytes. Returns
 /// nullopt if a call fails.
 template <typename Get>
 std::optional<std::string> attribute_text(const Get& get) {
@@ -42,7 +42,7 @@ bool set_attribute(int descriptor, const char* name, const std::string& value);
 bool remove_attribute(int descriptor, const char* name);
 /// Names of the attributes that belong to a file's content for its user, or are its security label.
 std::optional<std::vector<std::string>> copied_attributes(const std::string& path);
-/// True if errno says that there is no such attribute, or that the file system has none.
+/// True if errno means that the attribute does not exist or that the file system supports none.
 bool attribute_is_missing(int reason);
 /// Attributes that are access control lists. New files in a folder inherit its default list.
 const std::vector<const char*>& access_lists();

@@ -3,21 +3,16 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <system_error>
 
 #include "base/os/files.h"
 #include "base/os/posix/posix_side.h"
-
-extern char** environ;
 
 namespace modelutils::os {
 
@@ -40,6 +35,8 @@ void allow_many_files() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
   files.rlim_cur = files.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &files) == 0) return;
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 10240);  // macOS reports no hard limit and accepts at most OPEN_MAX
   [[maybe_unused]] const int raised = ::setrlimit(RLIMIT_NOFILE, &files);  // if this fails, open() will report it
 }
 
@@ -78,6 +75,10 @@ std::string own_library() {
   Dl_info library = {};
   if (::dladdr(reinterpret_cast<const void*>(&own_library), &library) == 0) return {};
   return resolve(library.dli_fname).value_or("");
+}
+
+std::string error_text(int number) {
+  return std::generic_category().message(number);
 }
 
 std::optional<std::string> environment(const char* name) {
@@ -122,7 +123,7 @@ extern "C" void end_by_fault(int number) {
 // Handles SIGSEGV and the like: a stack that cannot grow (out of memory, or a limit) or a bug in our code. Not under
 // sanitizers, whose own handlers report more.
 void install_fault_handlers() {
-  alignas(16) static std::byte stack[16 * 1024];  // the normal stack may be exhausted
+  alignas(16) static std::byte stack[64 * 1024];  // the normal stack may be exhausted; macOS requires at least 32 KiB
   stack_t alternative{};
   alternative.ss_sp = stack;
   alternative.ss_size = sizeof stack;
@@ -154,110 +155,16 @@ void handle_signals(void (*on_end)(int number), void (*on_fault)()) {
   }
   fault = on_fault;
   install_fault_handlers();
-  ::signal(SIGPIPE, SIG_IGN);
+  ignore_closed_pipes();
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is a write() error, like a full disk
+}
+
+void ignore_closed_pipes() {
+  ::signal(SIGPIPE, SIG_IGN);
 }
 
 void exit_now(int status) {
   ::_exit(status);
-}
-
-bool is_installed(const std::string& program) {
-  const std::string path = environment("PATH").value_or("/usr/bin:/bin");
-  for (std::string_view folders = path; !folders.empty();) {
-    const std::size_t end = std::min(folders.find(':'), folders.size());
-    if (::access((std::string(folders.substr(0, end)) + "/" + program).c_str(), X_OK) == 0) return true;
-    folders.remove_prefix(std::min(end + 1, folders.size()));
-  }
-  return false;
-}
-
-namespace {
-pid_t pager = 0;
-}
-
-bool begin_pager(const std::string& command) {
-  int ends[2];
-  if (::pipe(ends) != 0) return false;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[0], STDIN_FILENO);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    ::signal(SIGPIPE, SIG_DFL);
-    ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
-    ::_exit(127);
-  }
-  if (child > 0) {
-    ::dup2(ends[1], STDOUT_FILENO);
-    pager = child;
-    // The pager handles interrupts. When it ends, our writes fail and the run ends.
-    ::signal(SIGINT, SIG_IGN);
-  }
-  ::close(ends[0]);
-  ::close(ends[1]);
-  return child > 0;
-}
-
-void end_pager() {
-  ::close(STDOUT_FILENO);
-  int status = 0;
-  repeated([&] { return ::waitpid(pager, &status, 0); });
-}
-
-int Partner::start(const std::string& path, const std::string& name, int buffer) {
-  int ends[2];
-#if defined(SOCK_CLOEXEC)
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
-#else
-  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return errno;
-  for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
-#endif
-  socket_ = ends[0];
-  // Failure is harmless.
-  ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  std::string own_name = name;
-  char* words[] = {own_name.data(), nullptr};
-  pid_t process = 0;
-  const int error = ::posix_spawn(&process, path.c_str(), &actions, nullptr, words, environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(ends[1]);
-  if (error == 0) process_ = process;
-  return error;
-}
-
-Partner::~Partner() {
-  if (socket_ >= 0) ::close(socket_);
-  if (process_ > 0) repeated([&] { return ::waitpid(static_cast<pid_t>(process_), nullptr, 0); });
-}
-
-bool Partner::send(std::string_view text) {
-#if defined(MSG_NOSIGNAL)
-  constexpr int flags = MSG_NOSIGNAL;
-#else
-  constexpr int flags = 0;  // handle_signals() ignores SIGPIPE
-#endif
-  while (!text.empty()) {
-    const ssize_t sent = repeated([&] { return ::send(socket_, text.data(), text.size(), flags); });
-    if (sent <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
-
-bool Partner::receive(void* out, std::size_t size) {
-  auto* to = static_cast<char*>(out);
-  while (size > 0) {
-    const ssize_t got = repeated([&] { return ::recv(socket_, to, size, MSG_WAITALL); });
-    if (got <= 0) return false;
-    to += got;
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
 }
 
 }  // namespace modelutils::os

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "base/os/windows/windows_side.h"
 
@@ -14,27 +13,9 @@ namespace modelutils::os {
 
 namespace {
 
-/// Owns a handle and closes it.
-class Handle {
- public:
-  explicit Handle(HANDLE value) : value_(value) {}
-  ~Handle() {
-    if (is_open()) ::CloseHandle(value_);
-  }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
-  bool is_open() const { return value_ != INVALID_HANDLE_VALUE && value_ != nullptr; }
-  HANDLE value() const { return value_; }
-  HANDLE release() { return std::exchange(value_, INVALID_HANDLE_VALUE); }
-
- private:
-  HANDLE value_;
-};
-
 constexpr DWORD shared_by_all = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 
-// Opens what exists, folders too. Sets errno on failure.
+// Opens existing files and folders. Sets errno on failure.
 HANDLE open_handle(const std::string& path, DWORD access, DWORD flags = 0) {
   const auto name = native(path);
   if (!name) return INVALID_HANDLE_VALUE;
@@ -99,7 +80,12 @@ std::optional<FileStatus> status(int descriptor) {
   const HANDLE handle = handle_of(descriptor);
   if (handle == INVALID_HANDLE_VALUE) return std::nullopt;
   switch (::GetFileType(handle)) {
-    case FILE_TYPE_DISK: return status_of(handle, false);
+    case FILE_TYPE_DISK: {
+      // wine reports no more than this about a standard stream that Linux redirected, so read and write it
+      // sequentially.
+      const auto there = status_of(handle, false);
+      return there || descriptor > standard_error ? there : FileStatus{};
+    }
     case FILE_TYPE_CHAR:
     case FILE_TYPE_PIPE: return FileStatus{};
     default: errno = EBADF; return std::nullopt;
@@ -260,7 +246,7 @@ int create(const std::string& path, unsigned) {
 int open_without_links(const std::string& folder, std::string_view name, bool& last) {
   last = false;
   std::string path = folder;
-  // "/" and "C:/…": the target of a link begins with its own root.
+  // "/" and "C:/…": the target of a link begins with a root of its own.
   if (const std::size_t root = folder == "/" ? root_size(name) : 0; root > 0) {
     path = name.substr(0, root);
     name.remove_prefix(root);
@@ -367,7 +353,7 @@ bool has_shared_blocks(const std::string&) {
 }
 
 const std::byte* map(int descriptor, std::size_t) {
-  // The view keeps the mapping when its handle is closed.
+  // The view keeps the mapping alive after its handle is closed.
   const Handle mapping(::CreateFileMappingW(handle_of(descriptor), nullptr, PAGE_READONLY, 0, 0, nullptr));
   const void* data = mapping.is_open() ? ::MapViewOfFile(mapping.value(), FILE_MAP_READ, 0, 0, 0) : nullptr;
   if (data == nullptr) take_error();
@@ -403,7 +389,7 @@ int take_lease(int) {
 }
 
 namespace {
-constexpr u64 place_of_lock = u64{1} << 62;  // behind every file's end: a lock here hinders no reader
+constexpr u64 place_of_lock = u64{1} << 62;  // beyond any possible end of a file: a lock here blocks no reader
 }
 
 EditLock lock_for_edit(int descriptor) {

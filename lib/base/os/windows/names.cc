@@ -29,7 +29,7 @@ bool move_file(const std::string& from, const std::string& to, DWORD flags) {
 bool remove_file(const char* path) {
   return with_native(path, [](const wchar_t* name) {
     if (::DeleteFileW(name) != 0) return 1;
-    // A file that is read-only cannot be removed.
+    // A read-only file cannot be removed.
     const DWORD attributes = ::GetFileAttributesW(name);
     if (attributes == INVALID_FILE_ATTRIBUTES || (attributes & FILE_ATTRIBUTE_READONLY) == 0) return 0;
     ::SetFileAttributesW(name, attributes & ~DWORD{FILE_ATTRIBUTE_READONLY});

@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <system_error>
 
 #include "base/os/files.h"
 #include "base/os/thread.h"
 #include "base/os/windows/windows_side.h"
 
-// The C library must not expand wildcards, which it cannot tell from patterns of options.
+// The C library must not expand wildcards, because it cannot distinguish file names from the patterns of options.
 extern "C" int _CRT_glob = 0;
 
 namespace modelutils::os {
@@ -33,8 +34,8 @@ void prepare_process() {
 
 namespace {
 
-// Splits a command line as the C library does: blanks separate; quotes join; backslashes are plain unless a quote
-// follows, before which two stand for one, and an odd one makes the quote plain.
+// Splits a command line as the C library does: blanks separate; quotes join; backslashes are literal unless a quote
+// follows. Before a quote, two backslashes stand for one, and a remaining single one makes the quote literal.
 std::vector<std::wstring> split(std::wstring_view line) {
   std::vector<std::wstring> words;
   std::size_t at = 0;
@@ -53,7 +54,7 @@ std::vector<std::wstring> split(std::wstring_view line) {
       const bool is_quote = at < line.size() && line[at] == L'"';
       word.append(is_quote ? slashes / 2 : slashes, L'\\');
       if (is_quote && slashes % 2 == 0) {
-        // Two quotes inside of quotes stand for one.
+        // Two quotes within quotes stand for one.
         if (is_quoted && at + 1 < line.size() && line[at + 1] == L'"') {
           word += line[at++];
         } else {
@@ -79,10 +80,13 @@ void take_arguments(int& argc, char**& argv) {
   pointers.clear();
   for (const std::wstring& word : split(::GetCommandLineW())) words.push_back(narrow(word));
   if (words.empty()) return;
-  words.front() = from_native(words.front());
-  if (words.front().ends_with(".exe") || words.front().ends_with(".EXE")) {
-    words.front().resize(words.front().size() - std::string_view(".exe").size());
-  }
+  std::string& name = words.front();
+  name = from_native(name);
+  // Users may write names of files in any case.
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  std::transform(name.begin() + static_cast<std::ptrdiff_t>(name.rfind('/') + 1), name.end(),
+                 name.begin() + static_cast<std::ptrdiff_t>(name.rfind('/') + 1), lower);
+  if (name.ends_with(".exe")) name.resize(name.size() - std::string_view(".exe").size());
   for (std::string& word : words) pointers.push_back(word.data());
   argc = static_cast<int>(words.size());
   pointers.push_back(nullptr);
@@ -136,7 +140,7 @@ std::string machine_identity() {
   return host_name();
 }
 
-// Windows does not tell boots apart exactly, and numbers of processes are only compared with running ones.
+// Windows has no exact identity of a boot, and process numbers are only compared with running processes.
 std::string boot_identity() {
   return {};
 }
@@ -179,6 +183,12 @@ extern "C" __declspec(dllimport) unsigned char __stdcall SystemFunction036(void*
 
 bool random_bytes(void* out, std::size_t size) {
   return SystemFunction036(out, static_cast<unsigned long>(size)) != 0;  // RtlGenRandom
+}
+
+std::string error_text(int number) {
+  if (number == ELOOP) return "Too many levels of symbolic links";  // Microsoft's C library does not define it
+  const std::string text = std::generic_category().message(number);
+  return number == EINVAL ? text + " (a device or a stream is not a file)" : text;
 }
 
 std::optional<std::string> environment(const char* name) {
@@ -225,7 +235,7 @@ void (*at_fault)() = nullptr;
 BOOL WINAPI on_console(DWORD event) {
   constexpr int interrupt = 2;
   at_end(interrupt);
-  // The end was put off. After the closing of the console, returning would end the process.
+  // The end was postponed. After the console was closed, returning would end the process.
   if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT) ::Sleep(INFINITE);
   return TRUE;
 }
@@ -256,34 +266,12 @@ void handle_signals(void (*on_end)(int number), void (*on_fault)()) {
   std::signal(SIGTERM, on_termination);
 }
 
+void ignore_closed_pipes() {}  // Windows has no signals for them
+
 // Not ExitProcess(), which waits for locks that other threads may hold.
 void exit_now(int status) {
   ::TerminateProcess(::GetCurrentProcess(), static_cast<UINT>(status));
   ::_exit(status);
-}
-
-bool is_installed(const std::string&) {
-  return false;
-}
-
-bool begin_pager(const std::string&) {
-  return false;
-}
-
-void end_pager() {}
-
-Partner::~Partner() = default;
-
-int Partner::start(const std::string&, const std::string&, int) {
-  return ENOSYS;
-}
-
-bool Partner::send(std::string_view) {
-  return socket_ >= 0;
-}
-
-bool Partner::receive(void*, std::size_t) {
-  return process_ > 0;
 }
 
 void begin_on(Thread& /*thread*/, Processor /*processor*/) {}

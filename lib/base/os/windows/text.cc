@@ -41,7 +41,7 @@ bool is_device(std::string_view name) {
          number == "\xC2\xB3";
 }
 
-// Names the parts of a path that would not be files.
+// True if the path has a component that is not a file name, such as a device or a stream.
 bool is_refused(std::string_view path) {
   if (path.starts_with("//./") || path.starts_with("//?/")) return true;
   // "C:a" is a name in the working folder of another drive.
