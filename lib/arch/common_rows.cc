@@ -88,8 +88,8 @@ Status write_groups(KeyWriter& out, const Key& key) {
   // Hugging Face and MLX give experts of unselected groups a score of 0, llama.cpp minus infinity.
   if (key.symbol == "Gu" && out.size("U") >= kept) {
     out.warn("num_experts_per_tok",
-             fmt::format("is not less than the experts in {} groups: one whose score plus correction is negative loses "
-                         "to an expert of another group, but not in llama.cpp",
+             fmt::format("is not less than the number of experts in {} groups: an expert whose score plus selection "
+                         "bias is negative loses to an expert of another group, but not in llama.cpp",
                          used));
   }
   return out.count(key.name, out.size(key.symbol));
@@ -102,7 +102,7 @@ Status warn_of_windows(KeyWriter& out) {
     out.warn("layer_types", "lists sliding-window layers, which llama.cpp computes with full attention");
     return {};
   }
-  // Qwen's classes have a switch. Without the field, a stated window applies.
+  // Qwen's classes have a switch, use_sliding_window. If it is absent, a stated window applies.
   const bool is_on = config.bool_field("use_sliding_window").value_or(true);
   if (!is_on || !config.sliding_window || *config.sliding_window == 0) return {};
   const std::optional<u64> context = config.u64_field(hf::fields::context);

@@ -145,6 +145,15 @@ constexpr auto with_longrope(std::array<Key, 12> keys) {
   named(keys, "rope.scaling.type").read = read_phi3_rope_scaling;
   return keys;
 }
+/// Returns `keys` with rope sections for images. Tokens of text have the same position in all of them.
+constexpr auto with_sections(std::array<Key, 12> keys) {
+  named(keys, "rope.scaling.type").write = write_scaling_besides_sections;
+  return joined(keys, std::array<Key, 1>{{{.name = "rope.dimension_sections",
+                                           .type = KeyType::u32_list,
+                                           .need = Need::required,
+                                           .write = write_rope_sections,
+                                           .read = read_rope_sections}}});
+}
 /// For models that stretch the base by an alpha (Hunyuan).
 inline constexpr auto stretched_rope_keys = [] {
   auto keys = rope_keys;
@@ -253,14 +262,14 @@ inline constexpr Fixed rotates_halves = {"rope_traditional", "false", Severity::
 /// Embedding models with Gemma's classes use bidirectional attention. "vision" only concerns image tokens, which text
 /// GGUFs do not have.
 inline constexpr Fixed sees_what_precedes = {"use_bidirectional_attention", "false|vision", Severity::error,
-                                             "in llama.cpp a token of this architecture sees only what precedes it"};
+                                             "llama.cpp computes causal attention for this architecture"};
 /// The opposite: refuses rotation of halves.
 inline constexpr Fixed rotates_pairs = {"rope_traditional", "true", Severity::error,
                                         "this architecture rotates adjacent pairs in every runtime"};
 /// The heads together must be as wide as the residual stream.
-inline constexpr Relation whole_width = {"D*H", "E", "head_dim",
-                                         "times the number of heads is not hidden_size, which every runtime of this "
-                                         "architecture takes for granted"};
+inline constexpr Relation whole_width = {
+    "D*H", "E", "head_dim",
+    "times the number of heads is not hidden_size, but every runtime of this architecture assumes it is"};
 /// The whole head must be rotated.
 inline constexpr Fixed rotates_whole_head = {"partial_rotary_factor", "1", Severity::error,
                                              "llama.cpp rotates the whole head"};

@@ -22,7 +22,7 @@ constexpr std::string_view name_of(const Fixed& row) {
   return row.field;
 }
 
-// Never defined: a constant expression that calls these does not compile, and the error quotes the name.
+// Never defined: a call in a constant expression does not compile, and the compiler's message quotes the name.
 void no_row_has_this_name(std::string_view name);
 void several_rows_have_this_name(std::string_view name);
 

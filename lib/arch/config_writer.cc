@@ -145,7 +145,7 @@ class RowReader {
     const std::vector<u64> values = key.symbol.empty() ? stated(key) : out_.sizes().values(key.symbol);
     if (values.size() == 1) return out_.set(field, values.front());
     if (values.size() > 1) {
-      // The layers with the value are known from elsewhere, so config.json holds a single number.
+      // Other rows show which layers have the value, so config.json holds a single number.
       const u64 most = *std::max_element(values.begin(), values.end());
       const bool is_one = std::all_of(values.begin(), values.end(), [&](u64 one) { return one == 0 || one == most; });
       if (is_one || key.derive_layers != nullptr) return out_.set(field, most);

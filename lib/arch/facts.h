@@ -98,7 +98,7 @@ Facts read_facts(const hf::Config& config);
 
 // Reads sizes from the keys of a GGUF, with the loader's defaults for absent keys.
 
-/// Describes how llama.cpp behaves without a key or tensor ("attn_q.bias") that the family's models have.
+/// Describes how llama.cpp behaves if a key or tensor ("attn_q.bias") that the family's models have is missing.
 std::string_view absence(const Family& family, std::string_view name);
 
 /// Reads `<architecture>.*` as llama.cpp's loader does, including arrays. `index` is the index of `file`, the first of

@@ -79,11 +79,17 @@ const Family* find_family(const hf::Config& config) {
 
 const Family* find_family(const gguf::Index& index) {
   const std::string_view pre = index.string_value("tokenizer.ggml.pre").value_or("");
-  return first_family([&](const PackedFamily::Names& names) { return names.gguf == index.architecture(); },
-                      [&](const Family& family) {
-                        const bool has_pre = !pre.empty() && family.gguf_pre == pre;
-                        return has_pre || holds(family.gguf_when, stated_gguf_sizes(family, index));
-                      });
+  const auto is_of_architecture = [&](const PackedFamily::Names& names) { return names.gguf == index.architecture(); };
+  const auto fits = [&](const Family& family) {
+    const bool has_pre = !pre.empty() && family.gguf_pre == pre;
+    return has_pre || holds(family.gguf_when, stated_gguf_sizes(family, index));
+  };
+  const Family* by_key = first_family(is_of_architecture, [&](const Family& family) {
+    return !family.gguf_key.empty() && index.key(index.arch_key(family.gguf_key)) != nullptr && fits(family);
+  });
+  if (by_key != nullptr) return by_key;
+  return first_family(is_of_architecture,
+                      [&](const Family& family) { return family.gguf_key.empty() && fits(family); });
 }
 
 bool uses_operation(const Family& family, std::string_view operation) {

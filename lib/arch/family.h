@@ -166,7 +166,7 @@ struct Fixed {
   std::string_view field;    ///< field of config.json
   std::string_view value;    ///< in JSON spelling: "true", "1", "silu"; several separated by '|'
   Severity severity;         ///< an error refuses the conversion
-  std::string_view because;  ///< what the runtime does
+  std::string_view because;  ///< the runtime's fixed value
   ConditionText when = {};
 };
 
@@ -208,7 +208,7 @@ struct ConfigForm {
   std::string_view model_type = {};             ///< if it is not the first of the family's
   std::string_view text_model_type = {};        ///< of a multimodal class, whose members are in a text_config
   /// What replaces "model." in the tensor names of such a class, as mlx-lm saves them and as published. With
-  /// "language_model.model.", the head is below language_model too.
+  /// "language_model.model.", the head is below language_model too; "A|B" is another prefix of the head.
   std::string_view mlx_text_prefix = "language_model.model.";
   std::string_view hf_text_prefix = "model.language_model.";
   bool only_mlx_names = false;  ///< mlx-lm's class does not read the published names, so plain directories use its own
@@ -245,6 +245,8 @@ struct Family {
   /// A pre-tokenizer unique to this family among those of its GGUF architecture. A file that names it belongs to this
   /// family.
   std::string_view gguf_pre = {};
+  /// A key that only this family's files have, without the architecture ("rope.dimension_sections").
+  std::string_view gguf_key = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several separated by '|', mlx-lm's first
   std::string_view hf_layer_prefix = {};              ///< as published, if that is not the first
   /// Parts of module names that mlx-lm spells in another way, as "published=mlx|…", applied in order: with "moe.=mlp."
@@ -294,7 +296,7 @@ std::vector<const Key*> keys_of(const Family& family);
 
 /// True if `name` is one of "a|b|c".
 bool has_name(std::string_view names, std::string_view name);
-/// Returns "a" for "a|b|c".
+/// Returns the part before the first '|': "a" for "a|b".
 inline std::string_view first_name(std::string_view names) {
   return names.substr(0, names.find('|'));
 }

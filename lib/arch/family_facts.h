@@ -1,6 +1,6 @@
-// What neither a model's files nor its keys state and the family decides: about its tokenizer, and about the memory
-// that llama.cpp keeps per sequence. Each architecture has its values beside its rows (arch/families). Pre-tokenizers
-// have the names used in tokenizer.ggml.pre; the source of the rest is docs/memory.md.
+// Facts that neither a model's files nor its keys state, because its family determines them: about its tokenizer, and
+// about the memory that llama.cpp keeps per sequence. Each architecture has its values beside its rows (arch/families).
+// Pre-tokenizers have the names used in tokenizer.ggml.pre; the source of the other facts is docs/memory.md.
 #pragma once
 
 #include <string_view>
@@ -63,11 +63,10 @@ struct Windows {
   u64 period = 0;             ///< one layer in each period sees everything: the last,
   bool global_first = false;  ///< or the first if this is set
   bool always = false;        ///< layers use a window whatever its width; otherwise a width of 0 disables windows
-  u64 missing = 0;  ///< window of a file without the key; 0 means no windows, or (`always`) that the model does not
-                    ///< load
-  u64 fixed = 0;    ///< if not 0, the window regardless of the key
-  bool is_required = false;           ///< llama.cpp aborts if the key is absent or 0
-  u64 only_with_layers = 0;           ///< if not 0, models with another number of layers use no windows
+  u64 missing = 0;            ///< window if the key is absent; 0: no windows, or (`always`) the key is required
+  u64 fixed = 0;              ///< if not 0, the window regardless of the key
+  bool is_required = false;   ///< llama.cpp aborts if the key is absent or 0
+  u64 only_with_layers = 0;   ///< if not 0, models with another number of layers use no windows
   bool in_prediction_blocks = false;  ///< the period continues through the blocks that predict further tokens
 };
 
@@ -77,8 +76,7 @@ struct Recurrence {
     none,
     all,
     without_kv_heads,                   ///< layers whose attention.head_count_kv is 0
-    without_kv_heads_and_feed_forward,  ///< and whose feed_forward_length is 0 too; layers with a feed-forward part
-                                        ///< keep nothing
+    without_kv_heads_and_feed_forward,  ///< and whose feed_forward_length is 0 (feed-forward layers keep no state)
     listed,  ///< attention.recurrent_layers; without it, all but one in each full_attention_interval
   };
   enum class State : u8 {

@@ -28,8 +28,8 @@ class Solver {
     sizes_.set(symbol::layers, n_layer);
     derive_layers();
     solve_from_shapes();
-    // Use one number of config.json at a time, from the last row to the first: each may let the tensors determine
-    // others.
+    // Use one number of config.json at a time, from the last row to the first: each may allow other sizes to be
+    // computed from the tensors.
     for (std::size_t i = keys_.size(); i-- > 0;) {
       if (const std::optional<u64> stated = stated_value(*keys_[i]); stated && use(*keys_[i])) {
         sizes_.set(keys_[i]->symbol, *stated);

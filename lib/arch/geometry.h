@@ -21,7 +21,7 @@ struct ShapeFact {
   std::string expression;
   u64 value = 0;
   u64 layer = 0;
-  /// Condition of the row's alternative; the equation is used only once it is known to hold.
+  /// The condition of the row's alternative. The equation is used once the condition is known to hold.
   std::string_view condition = {};
 };
 

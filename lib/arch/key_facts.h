@@ -21,7 +21,7 @@ struct KeyFacts {
   std::string_view length = {};  ///< length of an array: "layers", "tokens", "any", or a number
   /// Loaders that read the key, as values of general.architecture separated by '|'; "*" for all; empty for none.
   std::string_view readers = {};
-  std::string_view needed_by = {};  ///< loaders that refuse a file without the key
+  std::string_view needed_by = {};  ///< loaders that require the key
   std::string_view absent;          ///< the loader's behaviour without the key; "refused" if all refuse the file
   std::string_view means;
   double least = -std::numeric_limits<double>::infinity();  ///< range of numbers and of array elements

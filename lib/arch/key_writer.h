@@ -28,7 +28,7 @@ class KeyWriter {
   u64 size(std::string_view symbol) const { return sizes_.get(symbol); }
 
   /// Writes an unsigned number. Keys are named without "<architecture>.". Error "convert-config": the number does not
-  /// fit.
+  /// fit into the key's type.
   Status count(std::string_view name, u64 value);
   /// Writes one number per layer as an INT32 array, as llama.cpp's converter does.
   Status counts(std::string_view name, const std::vector<u64>& values);

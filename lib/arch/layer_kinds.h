@@ -1,5 +1,5 @@
-// Kinds of layers: what config.json says of each, which have a sliding window, and the rows of latent attention (MLA)
-// and of state-space layers (Mamba and Mamba 2).
+// Kinds of layers: their types in config.json, sliding windows, and the rows of latent attention (MLA) and of
+// state-space layers (Mamba and Mamba 2).
 #pragma once
 
 #include <array>
@@ -51,8 +51,8 @@ Status write_window_flags(KeyWriter& out, const Key& key);
 /// not periodic.
 Status write_window_period(KeyWriter& out, const Key& key, u64 usual);
 
-/// Writes a flag per layer, with every n-th layer global; n is `usual` if config.json does not state it. Errors: those
-/// of write_window_flags().
+/// Writes a flag per layer; every n-th layer is global, and n is `usual` if config.json does not state it. Errors:
+/// those of write_window_flags().
 Status write_window_flags_of_period(KeyWriter& out, const Key& key, u64 usual);
 
 /// Removes the window's width and pattern from the written keys if no layer slides, since llama.cpp aborts on such
@@ -120,7 +120,7 @@ inline constexpr std::array<Key, 2> mla_ranks = {{
      .loader_default = "0"},
     {.name = "attention.kv_lora_rank", .fields = "kv_lora_rank", .symbol = "Rk", .need = Need::required},
 }};
-/// llama.cpp recognises files with the layout of before 2025 by the absence of `latent_key`, whatever their sizes.
+/// llama.cpp recognises files with the layout used before 2025 by the absence of `latent_key`, whatever their sizes.
 /// `old_latent` is 1 for such files (read_gguf_sizes()); they cache the computed keys and values of all heads.
 inline constexpr std::string_view latent_key = "attention.key_length_mla", old_latent = "Old";
 /// Sizes of the computed heads.
@@ -149,8 +149,8 @@ inline constexpr auto mla_rope_keys = [] {
   return joined(keys, std::array{yarn_log_multiplier});
 }();
 
-/// The matrices that compute keys (transposed) and values: separate as in mlx-lm, or one matrix. Files of before 2025
-/// have that one matrix, and heads of their real size.
+/// The matrices that compute keys (transposed) and values: separate as in mlx-lm, or one matrix. Files written before
+/// 2025 have that one matrix, and full-sized heads.
 inline constexpr std::array<Tensor, 5> mla_tensors = {{
     {"attn_kv_a_mqa", "E,Rk+R", "self_attn.kv_a_proj_with_mqa"},
     {"attn_kv_a_norm", "Rk", "self_attn.kv_a_layernorm"},

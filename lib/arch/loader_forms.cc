@@ -119,10 +119,13 @@ namespace {
 // Architectures whose loaders call create_tensor_qkv (src/llama-model.cpp): queries, keys and values in one tensor or
 // three, with or without biases.
 constexpr std::string_view fusing =
-    "afmoe|apertus|bailingmoe|chatglm|cohere2|command-r|deci|deepseek|dots1|ernie4_5|ernie4_5-moe|exaone|exaone-moe|"
+    "afmoe|apertus|bailingmoe|chatglm|cohere2|command-r|deci|deepseek|deepseek2-ocr|dots1|ernie4_5|ernie4_5-moe|exaone|"
+    "exaone-moe|"
     "exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|glm4|glm4moe|gpt-oss|granite|granitehybrid|granitemoe|hunyuan-dense|"
-    "hunyuan-moe|internlm2|jamba|kimi-linear|laguna|lfm2|lfm2moe|llama|llama4|mellum|mimo2|minicpm|minimax-m2|mistral3|"
-    "nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|phi2|phi3|phimoe|plamo|qwen2|qwen2moe|qwen2vl|qwen3|qwen35|"
+    "hunyuan-moe|hunyuan_vl|internlm2|jamba|kimi-linear|laguna|lfm2|lfm2moe|llama|llama4|mellum|mimo2|minicpm|minimax-"
+    "m2|mistral3|"
+    "nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|paddleocr|phi2|phi3|phimoe|plamo|qwen2|qwen2moe|qwen2vl|qwen3|"
+    "qwen35|"
     "qwen35moe|"
     "qwen3moe|qwen3next|qwen3vl|qwen3vlmoe|seed_oss|smollm3|stablelm|starcoder2|step35";
 
@@ -139,7 +142,7 @@ constexpr Form forms[] = {
     {fusing, "attn_qkv", "attn_q|attn_k|attn_v", "1", true},
     {"gemma4", "attn_qkv", "attn_q|attn_k|attn_v"},  // src/models/gemma4.cpp
     // create_tensor_gate_up_exps (gemma4's own rows have both forms)
-    {"deepseek2|qwen35moe|qwen3next", "ffn_gate_up_exps", "ffn_gate_exps|ffn_up_exps", "X"},
+    {"deepseek2|deepseek2-ocr|qwen35moe|qwen3next", "ffn_gate_up_exps", "ffn_gate_exps|ffn_up_exps", "X"},
     // Files of 2025: queries, keys, values and gates grouped together.
     {"qwen3next", "ssm_in", "attn_qkv:S|attn_qkv:S|attn_qkv:Hv/G*S|attn_gate:Hv/G*S", "G"},
 };
@@ -155,7 +158,7 @@ struct Biases {
   std::string_view rows;
 };
 constexpr Biases biases[] = {
-    {"apertus|ernie4_5|ernie4_5-moe", "attn_output"},
+    {"apertus|ernie4_5|ernie4_5-moe|paddleocr", "attn_output"},
     {"deci|falcon-h1|granite|granitehybrid|granitemoe|llama|minicpm|mistral3", "attn_output|ffn_gate|ffn_up|ffn_down"},
     {"nemotron|nemotron_h|nemotron_h_moe", "attn_output|ffn_up|ffn_down"},
     {"phi3", "attn_qkv"},
@@ -167,7 +170,7 @@ std::string_view name_of(std::string_view piece) {
   return piece.substr(0, piece.find(':'));
 }
 
-// Returns the rows that a form's pieces name, without repeats.
+// Returns the rows named by a form's pieces, without repeats.
 std::vector<std::string_view> parts_of(const Form& form) {
   std::vector<std::string_view> names;
   for_each_name(form.pieces, [&](std::string_view piece) {
@@ -275,7 +278,7 @@ ExpectedTensor in_one(FusedTensor whole) {
   }
   std::optional<u64> rows = 0;
   for (const FusedTensor::Piece& piece : whole.pieces) rows = rows ? checked_add(*rows, piece.rows) : std::nullopt;
-  // A third dimension already counts the repetitions.
+  // If the tensor has a third dimension, it is the number of repetitions.
   if (rows && tensor.ne.size() < 3) rows = checked_mul(*rows, whole.turns);
   if (whole.pieces.empty() || !rows || tensor.ne.empty()) {
     tensor.ne.clear();

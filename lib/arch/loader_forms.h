@@ -38,13 +38,14 @@ void add_expected_tensors(const Tensor& row, const Sizes& sizes, u64 layer, std:
 
 /// Returns the number of rows of the named GGUF tensor, or nullopt if it is absent.
 using RowsOfTensor = std::function<std::optional<u64>(const std::string& name)>;
-/// Sets the family's marks for each layer from the tensors that a GGUF has. If llama.cpp loads files without a marked
-/// tensor, other tensors that only marked layers have also count.
+/// Sets the family's marks for each layer from the tensors that a GGUF has. A mark (Family::marks) is a symbol that is
+/// 1 in layers that have its tensor. If llama.cpp also loads files without that tensor, other tensors that only such
+/// layers have set the mark, too.
 void set_marks(const Family& family, Sizes& sizes, const RowsOfTensor& rows_of);
 
 /// Returns the row that a mark refers to.
 std::string_view tensor_of(const Mark& mark);
-/// Returns a mark's value in a layer whose tensor has this many rows; nullopt means that the tensor is absent.
+/// Returns the value of a mark in a layer whose marked tensor has this many rows (nullopt: the tensor is absent).
 u64 value_of(const Mark& mark, std::optional<u64> rows, const Sizes& sizes, u64 layer);
 
 /// Returns whether the file has a tensor of this name.

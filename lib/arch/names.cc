@@ -9,7 +9,7 @@ namespace modelutils::arch {
 
 namespace {
 
-// Removes a decimal number without leading zeros and the following dot from the front of `text`.
+// Removes a decimal number without leading zeros, and the dot after it, from the front of `text`.
 std::optional<u64> take_number(std::string_view& text) {
   u64 value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

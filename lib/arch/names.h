@@ -39,7 +39,7 @@ enum class Side : u8 { weight, bias };
 /// Returns the GGUF name of a row in a layer: "blk.3.attn_q.weight".
 std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side);
 
-/// A use of a directory's tensor by a row.
+/// One use of a directory's tensor: the row that needs it, and how.
 struct SourceUse {
   const Tensor* row = nullptr;
   bool in_layer = false;

@@ -1,5 +1,7 @@
 #include "arch/packed_family.h"
 
+#include "arch/projector_family.h"
+
 #include <memory>
 #include <mutex>
 
@@ -7,18 +9,23 @@ namespace modelutils::arch {
 
 namespace {
 
-// A family with its tables.
-struct UnpackedFamily {
-  Family family;
+// The tables of a family.
+struct FamilyTables {
   std::vector<Key> keys;
   std::vector<Tensor> tensors;
   std::vector<Mark> marks;
 };
 
+// A family with its tables.
+template <typename T>
+struct UnpackedFamily : FamilyTables {
+  T family;
+};
+
 // Reads what FamilyPacker wrote.
 class FamilyReader {
  public:
-  FamilyReader(const char* bytes, const FamilyFunction* functions, UnpackedFamily* tables = nullptr)
+  FamilyReader(const char* bytes, const FamilyFunction* functions, FamilyTables* tables = nullptr)
       : bytes_(bytes), functions_(functions), tables_(tables) {}
 
   template <typename... Members>
@@ -80,31 +87,36 @@ class FamilyReader {
 
   const char* bytes_;
   const FamilyFunction* functions_;
-  UnpackedFamily* tables_;
+  FamilyTables* tables_;
 };
 
 }  // namespace
 
-PackedFamily::Names PackedFamily::names() const {
+template <typename T>
+FamilyNames Packed<T>::names() const {
   Names names;
   FamilyReader reader(bytes_, functions_);
   reader(names.name, names.gguf, names.classes, names.model_types);
   return names;
 }
 
-const Family& PackedFamily::unpacked() const {
-  if (const Family* family = unpacked_.load(std::memory_order_acquire)) return *family;
+template <typename T>
+const T& Packed<T>::unpacked() const {
+  if (const T* family = unpacked_.load(std::memory_order_acquire)) return *family;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  if (const Family* family = unpacked_.load(std::memory_order_relaxed)) return *family;
-  auto made = std::make_unique<UnpackedFamily>();
-  made->keys.reserve(counts_.keys);  // the tables must not move
+  if (const T* family = unpacked_.load(std::memory_order_relaxed)) return *family;
+  auto made = std::make_unique<UnpackedFamily<T>>();
+  made->keys.reserve(counts_.keys);  // must not move, because the family points into the tables
   made->tensors.reserve(counts_.tensors);
   made->marks.reserve(counts_.marks);
   FamilyReader reader(bytes_, functions_, made.get());
   visit_members(made->family, reader);
   unpacked_.store(&made->family, std::memory_order_release);
-  return made.release()->family;  // for the rest of the program
+  return made.release()->family;  // kept until the program ends
 }
+
+template class Packed<Family>;
+template class Packed<ProjectorFamily>;
 
 }  // namespace modelutils::arch

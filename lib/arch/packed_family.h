@@ -16,8 +16,8 @@
 
 namespace modelutils::arch {
 
-/// A function of a family or of its rows; they are not packed. std::variant would do, but clang 14 cannot assign it at
-/// compile time.
+/// A function of a family or of its rows. Functions are not packed. std::variant would do, but clang 14 cannot assign
+/// it at compile time.
 union FamilyFunction {
   constexpr FamilyFunction() : none(nullptr) {}
 #define MU_FUNCTION(Type, name)                         \
@@ -38,7 +38,7 @@ union FamilyFunction {
   std::nullptr_t none;
 };
 
-/// How much of each a family has.
+/// The number of elements of each kind that a family has.
 struct FamilyCounts {
   std::size_t bytes = 0;
   std::size_t functions = 0;
@@ -47,36 +47,42 @@ struct FamilyCounts {
   std::size_t marks = 0;
 };
 
-/// A family as a program contains it.
-class PackedFamily {
- public:
-  /// The names by which families are found.
-  struct Names {
-    std::string_view name, gguf, classes, model_types;
-  };
+/// The names by which families are found.
+struct FamilyNames {
+  std::string_view name, gguf, classes, model_types;
+};
 
-  constexpr PackedFamily(const FamilyCounts& counts, const char* bytes, const FamilyFunction* functions)
+/// A family as the program stores it: a Family, or a struct that begins with one.
+template <typename T>
+class Packed {
+ public:
+  using Names = FamilyNames;
+
+  constexpr Packed(const FamilyCounts& counts, const char* bytes, const FamilyFunction* functions)
       : counts_(counts), bytes_(bytes), functions_(functions) {}
 
   Names names() const;
-  /// Returns the family, which is unpacked by the first call in the program. For several threads.
-  const Family& unpacked() const;
+  /// Returns the family. The first call in the program unpacks it. Thread-safe.
+  const T& unpacked() const;
 
  private:
   FamilyCounts counts_;
   const char* bytes_;
   const FamilyFunction* functions_;
-  mutable std::atomic<const Family*> unpacked_ = nullptr;
+  mutable std::atomic<const T*> unpacked_ = nullptr;
 };
+using PackedFamily = Packed<Family>;
 
-// Calls visit(member, …) with all members of a struct in order. A forgotten member does not compile.
+// Calls visit(member, …) with all members of a struct in order. If a member is missing here, the program does not
+// compile.
 template <typename T, typename Struct>
 concept Is = std::is_same_v<std::remove_const_t<T>, Struct>;
-#define MU_MEMBERS(Struct, ...)                                    \
+#define MU_MEMBERS_OF(Struct, ...)                                 \
   constexpr void visit_members(Is<Struct> auto& of, auto& visit) { \
     auto& [__VA_ARGS__] = of;                                      \
     visit(__VA_ARGS__);                                            \
   }
+#define MU_MEMBERS MU_MEMBERS_OF
 MU_MEMBERS(Key, name, type, fields, symbol, fallback, missing, need, when, loader_default, derive, derive_layers, write,
            read)
 MU_MEMBERS(Tensor, name, ne, source, need, bias, when, f32, plain, stored)
@@ -97,12 +103,12 @@ MU_MEMBERS(Recurrence, layers, state, interval, keeps_keys, keeps_history)
 MU_MEMBERS(CacheFacts, has_cache, is_latent, windows, recurrence, prediction, may_lack_prediction, indexer,
            cached_layers, shares_last_layers, has_loops, has_router_layer, has_gated_queries, layer_input_width,
            layer_input_has_key, has_alternating_updates, has_encoder)
-MU_MEMBERS(Family, name, gguf, classes, model_types, about, wanted_name, fits, gguf_when, gguf_pre, layer_prefixes,
-           hf_layer_prefix, renames, activation, activation_names, head, tied_by_default, class_has_defaults,
-           layers_may_differ, factor, hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs, loads_without,
-           applies_weight_scales, keys, layer_tensors, first_tensors, last_tensors, prediction, layout_signs,
-           renormalises_experts, unrotated_every, layer_counts, marks, fixed, relations, checks, config, cache, engine,
-           tokenizer)
+MU_MEMBERS(Family, name, gguf, classes, model_types, about, wanted_name, fits, gguf_when, gguf_pre, gguf_key,
+           layer_prefixes, hf_layer_prefix, renames, activation, activation_names, head, tied_by_default,
+           class_has_defaults, layers_may_differ, factor, hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs,
+           loads_without, applies_weight_scales, keys, layer_tensors, first_tensors, last_tensors, prediction,
+           layout_signs, renormalises_experts, unrotated_every, layer_counts, marks, fixed, relations, checks, config,
+           cache, engine, tokenizer)
 #undef MU_MEMBERS
 
 template <typename T>
@@ -112,8 +118,8 @@ concept Text = std::is_base_of_v<std::string_view, T>;
 template <typename T>
 concept Function = std::is_pointer_v<T>;
 
-/// Writes a family's members one after another: numbers with seven bits per byte, texts behind their lengths, tables
-/// behind their numbers of rows. Without a place to write it only counts.
+/// Writes a family's members one after another: numbers with seven bits per byte, each text after its length, each
+/// table after its row count. Without an output buffer it only counts the bytes.
 class FamilyPacker {
  public:
   constexpr explicit FamilyPacker(std::string_view renames, char* bytes = nullptr, FamilyFunction* functions = nullptr)
@@ -181,14 +187,22 @@ class FamilyPacker {
   FamilyCounts counts_;
 };
 
-constexpr FamilyCounts pack_family(const Family& family, char* bytes = nullptr, FamilyFunction* functions = nullptr) {
-  FamilyPacker packer(family.renames, bytes, functions);
+constexpr std::string_view renames_of(const Family& family) {
+  return family.renames;
+}
+constexpr std::string_view renames_of(const auto& family) {
+  return family.rows.renames;
+}
+
+constexpr FamilyCounts pack_family(const auto& family, char* bytes = nullptr, FamilyFunction* functions = nullptr) {
+  FamilyPacker packer(renames_of(family), bytes, functions);
   visit_members(family, packer);
   return packer.counts();
 }
 
-/// The members of a family, which must be constexpr. The functions are apart, because only they need relocations.
-template <const Family& family>
+/// The members of a family, which must be constexpr. The functions are stored separately, because only they need
+/// relocations.
+template <const auto& family>
 struct FamilyData {
   static constexpr FamilyCounts counts = pack_family(family);
   struct Packed {
@@ -206,7 +220,9 @@ struct FamilyData {
 
 }  // namespace modelutils::arch
 
-/// Defines the family of this name, which is constexpr in this namespace, for list.h.
-#define MU_FAMILY(name)                                                                      \
-  const PackedFamily packed_##name(FamilyData<name>::counts, FamilyData<name>::bytes.data(), \
+/// Defines the packed form of a constant in this namespace.
+#define MU_PACKED(Type, name)                                                                \
+  const Packed<Type> packed_##name(FamilyData<name>::counts, FamilyData<name>::bytes.data(), \
                                    FamilyData<name>::functions.data())
+/// Defines the family of this name, which is constexpr in this namespace, for list.h.
+#define MU_FAMILY(name) MU_PACKED(Family, name)

@@ -41,8 +41,8 @@ bool is_prediction_alone(const gguf::SplitSet& set) {
 
 namespace {
 
-// Modules before or after a block's layer that directories name once for all blocks ("mtp.fc"), and their names in a
-// layer.
+// Modules before or after a block's layer that a directory stores once for all blocks ("mtp.fc"), and their names
+// within a layer.
 constexpr std::pair<std::string_view, std::string_view> joints[] = {
     {"fc", "eh_proj"},
     {"pre_fc_norm_embedding", "enorm"},

@@ -23,7 +23,7 @@ std::vector<float> llama3_rope_freqs(double theta, u64 n_rot, const Llama3Rope& 
     const double wavelength = 2.0 * std::numbers::pi / frequency;
     double divisor = p.factor;
     const double high = p.original_context / p.high_freq_factor, low = p.original_context / p.low_freq_factor;
-    if (wavelength < high || (low == high && wavelength == low)) {  // with equal limits there is nothing to interpolate
+    if (wavelength < high || (low == high && wavelength == low)) {  // with equal limits there is no interpolation
       divisor = 1;
     } else if (wavelength <= low) {
       const double smooth =
@@ -199,7 +199,7 @@ Status write_rope_scaling(KeyWriter& out, const Key&) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (!scaling) return {};
   if (out.is_mlx() && !out.family().mlx_scales_rope && !scaling->type.empty()) {
-    out.warn("rope_scaling", "is ignored by mlx-lm's class; llama.cpp scales, as the published model does");
+    out.warn("rope_scaling", "is ignored by mlx-lm's class; llama.cpp applies it, like the published model");
   }
   if (scaling->type == "linear") return write_linear(out, *scaling);
   if (scaling->type == "yarn") return write_yarn(out, *scaling, 0);
@@ -270,12 +270,13 @@ Status write_stretched_theta(KeyWriter& out, const Key& key) {
 
 namespace {
 
-constexpr std::size_t sections_wanted = 4;  // time, height, width, and one that is unused
+constexpr std::size_t sections_wanted = 4;  // time, height, width, and an unused one
 
 // Returns config.json's list, or an empty one if absent.
 Result<std::vector<u64>> stated_sections(KeyWriter& out) {
   std::vector<u64> sections;
-  for (const std::string_view field : {"rope_parameters.mrope_section", "rope_scaling.mrope_section"}) {
+  for (const std::string_view field : {"rope_parameters.mrope_section", "rope_scaling.mrope_section",
+                                       "rope_parameters.xdrope_section", "rope_scaling.xdrope_section"}) {
     const std::optional<json::Element> found = out.config().field(field);
     json::Array list;
     if (!sections.empty() || !found || !found->get(list)) continue;

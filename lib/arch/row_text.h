@@ -1,6 +1,6 @@
-// The small languages of rows, parsed at compile time. A shape, condition or source with a syntax error does not
-// compile, and the error points to the row and quotes the text. Whether symbols and names exist is checked by the
-// families' tests instead.
+// The notations used in rows (sizes, conditions, sources), parsed at compile time. A shape, condition or source with a
+// syntax error does not compile, and the error points to the row and quotes the text. Whether symbols and names exist
+// is checked by the families' tests instead.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace modelutils::arch {
 
-// Never defined: a constant expression that calls these does not compile.
+// Never defined: a call in a constant expression does not compile.
 void this_expression_cannot_be_read(std::string_view text);
 void this_shape_cannot_be_read(std::string_view text);
 void this_source_cannot_be_read(std::string_view text);
@@ -67,12 +67,12 @@ constexpr std::string_view right_of_view(std::string_view view) {
   return arrow == std::string_view::npos ? view : view.substr(arrow + view_arrow.size());
 }
 
-/// A word on the right of a view: "repeat:N", "NAME", "NAME=INDEX" or "NAME[FROM:TO]".
+/// A word on the right of a view: "repeat:N", "NAME", "NAME=INDEX", "NAME[FROM:TO]" or "NAME/SIZE".
 struct WantedAxis {
   std::string_view name;
-  std::string_view times, index, from, to;  ///< expressions; empty in other forms
-  bool is_whole = false;                    ///< true for the form "NAME"
-  bool is_read = false;                     ///< true if the word has one of the forms
+  std::string_view times, index, from, to, apart;  ///< expressions; empty in other forms
+  bool is_whole = false;                           ///< true for the form "NAME"
+  bool is_read = false;                            ///< true if the word has one of the forms
 };
 constexpr WantedAxis wanted_axis(std::string_view word) {
   WantedAxis axis;
@@ -81,12 +81,12 @@ constexpr WantedAxis wanted_axis(std::string_view word) {
     axis.is_read = true;
     return axis;
   }
-  const std::size_t end = word.find_first_of("[=");
+  const std::size_t end = word.find_first_of("[=/");
   axis.name = word.substr(0, end);
   axis.is_whole = axis.is_read = end == std::string_view::npos;
   if (axis.is_whole) return axis;
-  if (word[end] == '=') {
-    axis.index = word.substr(end + 1);
+  if (word[end] != '[') {
+    (word[end] == '=' ? axis.index : axis.apart) = word.substr(end + 1);
     axis.is_read = true;
     return axis;
   }
@@ -108,7 +108,7 @@ constexpr bool is_view(std::string_view view) {
   for (std::string_view rest = right_of_view(view), word = take_word(rest); !word.empty(); word = take_word(rest)) {
     const WantedAxis wanted = wanted_axis(word);
     if (!wanted.is_read) return false;
-    for (const std::string_view part : {wanted.times, wanted.index, wanted.from, wanted.to}) {
+    for (const std::string_view part : {wanted.times, wanted.index, wanted.from, wanted.to, wanted.apart}) {
       const bool is_expert = part == "#";  // stands for any expert
       if (!part.empty() && !is_expert && !is_expression(part)) return false;
     }
@@ -130,6 +130,7 @@ enum class Operation : u8 {
   add,           ///< x + number, for norms that are stored minus something else ("@add:0.2")
   times,         ///< x × the family's factor of that name, for multipliers that the runtime expects in the tensors
                  ///< ("@times:key")
+  softplus,      ///< ln(1 + e^x), for scales that are stored before it
   unit_columns,  ///< divides every column of a matrix by its length, for heads that their class normalises
 };
 
@@ -148,6 +149,7 @@ constexpr Operation operation_named(std::string_view name) {
   if (name == "neg_exp") return Operation::neg_exp;
   if (name == "add") return Operation::add;
   if (name == "times") return Operation::times;
+  if (name == "softplus") return Operation::softplus;
   if (name == "unit_columns") return Operation::unit_columns;
   return Operation::none;
 }
@@ -220,7 +222,7 @@ struct MadeText {
   constexpr operator std::string_view() const { return {chars.data(), size}; }
 };
 
-/// Returns where a module's name has `part`, or npos: "a.b" has the part "b", "a.bc" does not.
+/// Returns the position of `part` in a module's name, or npos: "a.b" has the part "b", "a.bc" does not.
 constexpr std::size_t find_part(std::string_view module, std::string_view part) {
   for (std::size_t at = module.find(part); at != std::string_view::npos; at = module.find(part, at + 1)) {
     const std::string_view rest = module.substr(at + part.size());
@@ -229,7 +231,7 @@ constexpr std::size_t find_part(std::string_view module, std::string_view part) 
   return std::string_view::npos;
 }
 
-/// Returns a source with the names that a family's renames add to it (family.h, Family::renames).
+/// Returns a source with the alternative names that a family's renames add (family.h, Family::renames).
 constexpr MadeText with_renames(std::string_view source, std::string_view renames) {
   MadeText made;
   while (!source.empty()) {

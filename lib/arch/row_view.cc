@@ -77,6 +77,12 @@ class Resolver {
       view_.axes.push_back({axis->count, axis->stride});
       return true;
     }
+    if (!wanted.apart.empty()) {
+      const std::optional<u64> apart = evaluate(wanted.apart, sizes_, layer_);
+      if (!apart || *apart == 0 || *apart % 2 != 0 || *apart > axis->count) return false;
+      view_.axes.push_back({axis->count, axis->stride, *apart / 2});
+      return true;
+    }
     if (!wanted.index.empty()) {
       const std::optional<u64> index = evaluate(wanted.index, sizes_, layer_);
       if (!index || *index >= axis->count) return false;
@@ -108,7 +114,7 @@ u64 RowView::rows() const {
 u64 RowView::source_row(u64 row) const {
   u64 source = base;
   for (std::size_t i = axes.size(); i-- > 0;) {
-    source += row % axes[i].count * axes[i].stride;
+    source += axes[i].at(row % axes[i].count) * axes[i].stride;
     row /= axes[i].count;
   }
   return source;
@@ -117,14 +123,14 @@ u64 RowView::source_row(u64 row) const {
 bool RowView::is_run() const {
   u64 stride = 1;
   for (std::size_t i = axes.size(); i-- > 0;) {
-    if (axes[i].count != 1 && axes[i].stride != stride) return false;
+    if (axes[i].count != 1 && (axes[i].stride != stride || axes[i].pairs != 0)) return false;
     stride *= axes[i].count;
   }
   return true;
 }
 
 u64 RowView::dense_rows() const {
-  if (axes.empty() || axes.back().stride == 1) return 1;
+  if (axes.empty() || axes.back().is_run()) return 1;
   u64 count = 1;
   u64 span = 1;  // distance from the first to the last row of the innermost axes, inclusive
   for (std::size_t i = axes.size(); i-- > 0;) {
@@ -136,7 +142,7 @@ u64 RowView::dense_rows() const {
 }
 
 std::optional<RowView> RowView::of_runs(u64 columns) const {
-  if (axes.size() < 2 || axes.back().stride != 1 || columns % axes.back().count != 0) return std::nullopt;
+  if (axes.size() < 2 || !axes.back().is_run() || columns % axes.back().count != 0) return std::nullopt;
   const u64 length = axes.back().count;
   RowView runs{base / length, axes, source_rows / length};
   runs.axes.pop_back();
@@ -150,7 +156,7 @@ std::optional<RowView> RowView::of_runs(u64 columns) const {
 
 u64 RowView::first_of(u64 row, u64 count) const {
   u64 first = source_row(row);
-  for (u64 k = 1; axes.back().stride != 1 && k < count; ++k) first = std::min(first, source_row(row + k));
+  for (u64 k = 1; !axes.back().is_run() && k < count; ++k) first = std::min(first, source_row(row + k));
   return first;
 }
 
@@ -165,7 +171,7 @@ RowView run_of_rows(u64 first, u64 count, u64 all) {
 InverseView::InverseView(const RowView& view) : base_(view.base) {
   u64 weight = 1;
   for (std::size_t i = view.axes.size(); i-- > 0;) {
-    axes_.push_back({view.axes[i].count, view.axes[i].stride, weight});
+    axes_.push_back({view.axes[i], weight});
     weight *= view.axes[i].count;
   }
   std::stable_sort(axes_.begin(), axes_.end(), [](const Axis& a, const Axis& b) { return a.stride > b.stride; });
@@ -178,7 +184,7 @@ std::optional<u64> InverseView::row_of(u64 source_row) const {
   for (const Axis& axis : axes_) {
     const u64 place = rest / axis.stride;
     if (place >= axis.count) return std::nullopt;
-    row += place * axis.weight;
+    row += axis.index_of(place) * axis.weight;
     rest -= place * axis.stride;
   }
   return rest == 0 ? std::optional(row) : std::nullopt;

@@ -13,11 +13,20 @@
 namespace modelutils::arch {
 
 /// Rows of one source in the wanted order. Row (i0, i1, …) of the view, with the last index running fastest, is row
-/// base + Σ ik × stride_k of the source.
+/// base + Σ at_k(ik) × stride_k of the source.
 struct RowView {
   struct Axis {
     u64 count = 1;
     u64 stride = 1;
+    /// Of the first 2 × `pairs` positions, the even ones come first, then the odd ones; the others keep their places.
+    u64 pairs = 0;
+
+    /// Returns the position of index i.
+    u64 at(u64 i) const { return i < pairs ? 2 * i : i < 2 * pairs ? 2 * (i - pairs) + 1 : i; }
+    /// Returns the index of a position, the inverse of at().
+    u64 index_of(u64 position) const { return position < 2 * pairs ? position / 2 + position % 2 * pairs : position; }
+    /// True if consecutive indices are consecutive rows.
+    bool is_run() const { return stride == 1 && pairs == 0; }
   };
   u64 base = 0;
   std::vector<Axis> axes;
@@ -29,8 +38,8 @@ struct RowView {
   u64 source_row(u64 row) const;
   /// True if the rows are consecutive in the source, starting at `base`.
   bool is_run() const;
-  /// Returns how many innermost rows fill a gapless range of the source, in any order, so that they are best read at
-  /// once. Returns 1 if the view's rows are consecutive anyway.
+  /// Returns how many innermost rows fill a gapless range of the source, in any order, so that one read fetches them
+  /// all. Returns 1 if the view's rows are consecutive.
   u64 dense_rows() const;
 
   /// Converts a view of single elements to one of runs, if its innermost axis covers whole runs within the source's
@@ -43,7 +52,7 @@ struct RowView {
   Status for_each_range(Visit&& visit) const {
     const u64 all = rows();
     const u64 dense = dense_rows();
-    const u64 step = dense > 1 || axes.empty() || axes.back().stride != 1 ? dense : axes.back().count;
+    const u64 step = dense > 1 || axes.empty() || !axes.back().is_run() ? dense : axes.back().count;
     for (u64 row = 0; row < all;) {
       const u64 first = first_of(row, step);
       u64 count = 0;
@@ -72,8 +81,8 @@ class InverseView {
   std::optional<u64> row_of(u64 source_row) const;
 
  private:
-  struct Axis {
-    u64 count, stride, weight;  // weight: distance in view rows for one step
+  struct Axis : RowView::Axis {
+    u64 weight;  // distance in view rows for one step
   };
   std::vector<Axis> axes_;  // ordered by falling stride
   u64 base_ = 0;
@@ -81,9 +90,10 @@ class InverseView {
 
 /// Parses a view in a row of lib/arch: "AXES -> AXES". On the left are the axes of the source's rows, slowest first,
 /// each `name:size` or a symbol alone; `skip:size` skips rows before them. On the right are the wanted axes, slowest
-/// first: a name, `name[from:to]` for part of an axis, `name=index` for a single position (which removes the axis), or
-/// `repeat:size` to repeat rows. "H t:2 j:D/2 -> H j t" interleaves the two halves of each of H heads. Returns nullopt
-/// if a size is unknown or an index is outside its axis.
+/// first: a name, `name[from:to]` for part of an axis, `name=index` for a single position (which removes the axis),
+/// `name/size` for an axis whose first positions are taken apart, the even ones before the odd ones, or `repeat:size`
+/// to repeat rows. "H t:2 j:D/2 -> H j t" interleaves the two halves of each of H heads; "H d:D -> H d/R" does the
+/// reverse to the first R rows of each. Returns nullopt if a size is unknown or odd, or an index is outside its axis.
 std::optional<RowView> resolve_view(std::string_view text, const Sizes& sizes, u64 layer = 0);
 
 /// Returns the left side of such a text as one expression: the number of rows the source must have.

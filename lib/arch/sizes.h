@@ -1,6 +1,6 @@
 // A model's sizes by the symbols that rows of lib/arch use ("E", "H", …), and the language in which rows write shapes
-// and conditions: "H*D", "2*F", "X & i>=Ld". Here is the single implementation of its grammar: sizes.cc evaluates it,
-// row_text.h checks it at compile time.
+// and conditions: "H*D", "2*F", "X & i>=Ld". Its grammar is implemented once: sizes.cc evaluates it, row_text.h checks
+// it at compile time.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 namespace modelutils::arch {
 
 // The language of sizes and conditions in rows: sums, products, comparisons, "&", "|" and "!" over symbols, numbers and
-// "i" (the layer). The single implementation of its grammar: sizes.cc evaluates it, row_text.h checks it at compile
-// time. Internal.
+// "i" (the layer). Its grammar is implemented once: sizes.cc evaluates it, row_text.h checks it at compile time.
+// Internal.
 
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -149,8 +149,8 @@ inline constexpr std::string_view shared_expert_ff = "Fs";  ///< width of the sh
 inline constexpr u64 max_layers = 512;
 inline constexpr u64 max_experts = 512;
 
-/// Returns the largest value that a file may state for a symbol, in a GGUF key or in config.json, which bounds all
-/// per-layer and per-element work. For layers and experts it is llama.cpp's limit; for widths it is far more than any
+/// Returns the largest value that a file may state for a symbol, in a GGUF key or in config.json, so that per-layer and
+/// per-element work is bounded. For layers and experts it is llama.cpp's limit; for widths it is far more than any
 /// model has, yet products of two fit 64 bits.
 u64 largest_size(std::string_view symbol);
 

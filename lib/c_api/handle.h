@@ -1,5 +1,5 @@
 // The contents of a mu_model and what the API functions share: argument checks, the last error of each thread, the
-// boundary that exceptions do not cross, and texts.
+// boundary at which exceptions become statuses, and texts.
 #pragma once
 
 #include <cstring>
@@ -29,11 +29,11 @@
 
 namespace modelutils::c_api {
 
-// The last error of each thread, and the boundary that exceptions do not cross.
+// The last error of each thread, and the boundary at which exceptions become statuses.
 
 /// Stores the error for the calling thread and returns the status for its code.
 mu_status fail(Error error) noexcept;
-/// Like fail(), for running out of memory; does not allocate.
+/// Like fail(), for out-of-memory errors; does not allocate.
 mu_status fail_without_memory() noexcept;
 
 /// Returns an error "api-argument"; `what` describes the wrong argument.
@@ -79,8 +79,8 @@ struct mu_model {
   std::string architecture;
   modelutils::c_api::StringArray names;                  ///< of the tensors
   std::vector<modelutils::gguf::KeyValue> own_metadata;  ///< __metadata__ in the form of GGUF's keys
-  std::span<const modelutils::gguf::KeyValue> metadata;  ///< that, or the keys of the first GGUF file
-  std::vector<std::size_t> entries;                      ///< places in `metadata`, by their number in `keys`
+  std::span<const modelutils::gguf::KeyValue> metadata;  ///< `own_metadata`, or the keys of the first GGUF file
+  std::vector<std::size_t> entries;                      ///< positions in `metadata`, by index in `keys`
   modelutils::NameIndex keys;
 
   mutable std::mutex mutex;
@@ -99,8 +99,8 @@ namespace modelutils::c_api {
 Result<const gguf::KeyValue*> metadata_entry(const mu_model* model, u64 index);
 Result<const Tensor*> tensor_entry(const mu_model* model, u64 index);
 
-/// Copies `full` to the caller's structure, as far as that reaches. `first_version` is the structure's size in the
-/// first version that had it.
+/// Copies the members of `full` that the caller's structure has room for. `first_version` is the size that the
+/// structure had when it was introduced.
 template <typename T>
 Status give_struct(T full, T* out, std::size_t first_version) {
   const std::size_t room = out->struct_size;
@@ -139,9 +139,9 @@ inline void give_text(std::string_view text, const char** out, u64* size) {
 
 // Memory estimates for an open model.
 
-/// Validates and converts the caller's request; nullptr is an empty request.
+/// Validates and converts the caller's request; nullptr means an empty request.
 Result<memory::FitRequest> fit_request_of(const mu_fit_request* given);
-/// Estimates the memory of a GGUF, or for a directory that of the GGUF which mlx2gguf would write.
+/// Estimates the memory of a GGUF; for a directory, that of the GGUF which mlx2gguf would write.
 Result<memory::FitReport> fit_of(const Model& model, const memory::FitRequest& request);
 
 // The tokenizer and the chat templates of an open model.

@@ -39,7 +39,7 @@ Result<u64> find_key(const mu_model* model, const char* key) {
 
 tl::unexpected<Error> wrong_type(const gguf::KeyValue& entry, std::string_view wanted) {
   return input_error("api-type",
-                     fmt::format("the value is of type {}, not {}", gguf::value_type_name(entry.type()), wanted),
+                     fmt::format("the value is of type {}, not {}", gguf::short_type_name(entry.type()), wanted),
                      at_key(entry.key), entry.offset);
 }
 
@@ -72,7 +72,7 @@ Status value_of(const gguf::KeyValue& entry, int64_t& out) {
 
 Status value_of(const gguf::KeyValue& entry, int32_t& out) {
   const auto* value = std::get_if<gguf::Bool>(&entry.value);
-  if (value == nullptr) return wrong_type(entry, "BOOL");
+  if (value == nullptr) return wrong_type(entry, "bool");
   out = value->byte != 0 ? 1 : 0;
   return {};
 }
@@ -83,7 +83,7 @@ Status value_of(const gguf::KeyValue& entry, double& out) {
   } else if (const auto* wide = std::get_if<double>(&entry.value)) {
     out = *wide;
   } else {
-    return wrong_type(entry, "FLOAT32 or FLOAT64");
+    return wrong_type(entry, "f32 or f64");
   }
   return {};
 }
@@ -109,7 +109,7 @@ mu_status by_key(const mu_model* model, const char* key, T* value) noexcept {
 Status give_string(const gguf::KeyValue& entry, const char** text, uint64_t* size) {
   if (text == nullptr) return null_argument("text");
   const auto* value = std::get_if<std::string>(&entry.value);
-  if (value == nullptr) return wrong_type(entry, "STRING");
+  if (value == nullptr) return wrong_type(entry, "string");
   give_text(*value, text, size);
   return {};
 }
@@ -204,7 +204,7 @@ Result<Array> array_entry(const mu_model* model, u64 index) {
   const auto* ref = std::get_if<gguf::ArrayRef>(&entry->value);
   if (ref == nullptr) {
     return input_error("api-type",
-                       fmt::format("the value is of type {}, not an array", gguf::value_type_name(entry->type())),
+                       fmt::format("the value is of type {}, not an array", gguf::short_type_name(entry->type())),
                        at_key(entry->key), entry->offset);
   }
   return Array{&model->opened.gguf->files.front(), entry, *ref};
@@ -213,7 +213,7 @@ Result<Array> array_entry(const mu_model* model, u64 index) {
 tl::unexpected<Error> wrong_elements(const Array& array, std::string_view wanted) {
   return input_error(
       "api-type",
-      fmt::format("the array has elements of type {}, not {}", gguf::value_type_name(array.ref.element_type), wanted),
+      fmt::format("the array has elements of type {}, not {}", gguf::short_type_name(array.ref.element_type), wanted),
       at_key(array.entry->key), array.entry->offset);
 }
 
@@ -312,7 +312,7 @@ mu_status mu_array_i64(const mu_model* model, uint64_t index, uint64_t first, ui
 mu_status mu_array_string(const mu_model* model, uint64_t index, uint64_t element, const char** text, uint64_t* size) {
   return guarded([&]() -> Status {
     MU_ASSIGN(const Array array, array_entry(model, index));
-    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "STRING");
+    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "string");
     if (text == nullptr) return null_argument("text");
     if (element >= array.ref.count) {
       return input_error("api-range", fmt::format("the array has {} elements", array.ref.count),
@@ -329,7 +329,7 @@ mu_status mu_array_strings(const mu_model* model, uint64_t index, const char** t
                            uint64_t* count) {
   return guarded([&]() -> Status {
     MU_ASSIGN(const Array array, array_entry(model, index));
-    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "STRING");
+    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "string");
     if (text == nullptr) return null_argument("text");
     if (begin == nullptr) return null_argument("begin");
     MU_ASSIGN(const StringArray* const strings, strings_of(*model, array, index));
@@ -344,7 +344,7 @@ mu_status mu_array_next_strings(const mu_model* model, uint64_t index, uint64_t*
                                 uint64_t* count, uint64_t* size) {
   return guarded([&]() -> Status {
     MU_ASSIGN(const Array array, array_entry(model, index));
-    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "STRING");
+    if (array.ref.element_type != gguf::ValueType::string) return wrong_elements(array, "string");
     if (position == nullptr) return null_argument("position");
     if (count == nullptr) return null_argument("count");
     if (out == nullptr && capacity != 0) return null_argument("out");

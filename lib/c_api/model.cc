@@ -43,7 +43,7 @@ mu_model::mu_model(Model from) : opened(std::move(from)), architecture(opened.ar
 
 namespace {
 
-// Applies the rules by which the dumpers reject a file; otherwise tensors of unknown size would just be missing.
+// Applies the rules by which the dumpers reject a file; otherwise tensors of unknown size would silently be missing.
 Status check_container(const Model& model) {
   const Findings findings =
       model.gguf ? gguf_container_findings(*model.gguf) : safetensors_container_findings(model.safetensors->set);

@@ -30,7 +30,10 @@ mu_status mu_card(const mu_model* model, mu_text** json) {
     if (model == nullptr) return null_argument("model");
     const Model& opened = model->opened;
     const std::unique_ptr<ListingSource> source = listing_of(opened);
-    const Listing listing = source->list({});
+    ListingRequest request;
+    request.token_texts = request.towers = true;
+    source->read_towers = [&] { return to_gguf::towers_of(opened); };
+    const Listing listing = source->list(request);
     std::vector<GridTensor> tensors;
     for (const Tensor& tensor : opened.catalog().tensors) {
       if (!opened.is_part(tensor)) tensors.push_back({tensor.name, opened.type_text(tensor)});
@@ -123,11 +126,14 @@ mu_status mu_page(const mu_model* model, uint32_t flags, const mu_fit_request* r
     MU_TRY(check_flags(flags, MU_PAGE_VOCABULARY | MU_PAGE_STATISTICS | MU_PAGE_MEMORY));
     const Model& opened = model->opened;
     DumpRequest shown;
+    shown.select.token_texts = true;  // the card names the tokens at which generation ends
+    shown.select.towers = true;
     shown.statistics = (flags & MU_PAGE_STATISTICS) != 0;
     if ((flags & MU_PAGE_MEMORY) != 0) {
       MU_ASSIGN(shown.fit, fit_request_of(request));
     }
     const std::unique_ptr<ListingSource> listing = listing_of(opened);
+    listing->read_towers = [&] { return to_gguf::towers_of(opened); };
     const Findings findings =
         opened.gguf ? gguf_container_findings(*opened.gguf) : safetensors_container_findings(opened.safetensors->set);
     ModelPageSource source{"libmodelutils", opened.path(), *listing, findings, {}, {}, {}};
@@ -207,7 +213,7 @@ mu_status mu_diff(const char* a, const char* b, uint32_t flags, mu_text** json) 
 
 namespace {
 
-// Returns the tokenizer, which the first thread to ask creates.
+// Returns the tokenizer. The first thread that needs it creates it.
 Result<const tokenizer::Encoder*> encoder_of(const mu_model* model) {
   if (model == nullptr) return null_argument("model");
   const std::scoped_lock lock(model->mutex);

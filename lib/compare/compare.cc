@@ -40,7 +40,7 @@ KeyKind kind_of(const Model& model) {
   return KeyKind::directory;
 }
 
-// Models of one kind keep their names, unless one directory is MLX's and one is not: MLX stacks experts.
+// Two models of one kind keep their names, unless exactly one is an MLX directory: MLX stacks experts.
 Naming naming_for(const Model& a, const Model& b) {
   if (kind_of(a) != kind_of(b)) return Naming::gguf;
   if (kind_of(a) != KeyKind::directory) return Naming::own;
@@ -87,7 +87,8 @@ class Comparison {
     ComparisonView view;
     view.naming = naming_for(*a_, *b_);
     view.layout = options_.layout;
-    view.apart = kind_of(*a_) == KeyKind::directory || kind_of(*b_) == KeyKind::directory;
+    view.image = image_layout_of(*a_) && image_layout_of(*b_);
+    view.apart = !view.image && (kind_of(*a_) == KeyKind::directory || kind_of(*b_) == KeyKind::directory);
     view.tokenizer = kind_of(*a_) != KeyKind::bump && kind_of(*b_) != KeyKind::bump;
     MU_ASSIGN(diff_.a, look_at(a_, view));
     MU_ASSIGN(diff_.b, look_at(b_, view));
@@ -104,7 +105,7 @@ class Comparison {
     return {};
   }
 
-  // Adapters are equal if their products are, regardless of the factors.
+  // Adapters are equal if their products are equal, whatever the factors.
   void take_adapters() {
     if (!is_adapter(*a_) || !is_adapter(*b_)) return;
     if (kind_of(*a_) != kind_of(*b_)) {
@@ -139,7 +140,7 @@ class Comparison {
     const ModelFacts& b = diff_.b.facts;
     const bool same_kind = diff_.a.key_kind == diff_.b.key_kind;
     fact("format", diff_.a.kind, diff_.b.kind, false);
-    if (!same_kind) {  // the keys tell otherwise
+    if (!same_kind) {  // for models of the same kind, the keys show these differences
       fact("architecture", a.architecture, b.architecture, true);
       fact("layers", number_text(a.layers), number_text(b.layers), true);
       fact("context", number_text(a.context), number_text(b.context), true);
@@ -169,7 +170,7 @@ class Comparison {
     if (diff_.has_keys) {
       MU_ASSIGN(diff_.keys, modelutils::compare_keys(diff_.a.keys, diff_.b.keys, options_.ignored_keys));
     }
-    // A model without a tokenizer has lost it, unless its format has no place for one, or it could not be read.
+    // Report a missing tokenizer only if the model's format could hold one and it was readable.
     const auto may_have = [](const ComparedModel& side) {
       return side.has_tokenizer || side.key_kind == KeyKind::gguf;
     };
@@ -194,13 +195,13 @@ class Comparison {
     }
   }
 
-  // Why the values of a pair cannot be compared; empty if they can.
+  // Returns why the values of a pair cannot be compared; empty if they can.
   std::string_view problem(const TensorPair& pair) const {
     const std::string_view of_a = diff_.a.tensors->problem(*pair.a);
     return of_a.empty() ? diff_.b.tensors->problem(*pair.b) : of_a;
   }
 
-  // True if comparing the values takes no noticeable time and only the values may tell the tensors apart.
+  // True if comparing the values takes no noticeable time and only the values can distinguish the models.
   bool is_cheap() const {
     constexpr u64 most_bytes = u64{256} << 20;
     if (!diff_.tensors.are_alike()) return false;

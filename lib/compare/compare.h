@@ -1,4 +1,4 @@
-// What changed between two models of any format. The engine of model-diff.
+// Finds the differences between two models of any format. The engine of model-diff.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace modelutils {
 
 struct CompareOptions {
   std::vector<std::string> ignored_keys;     ///< globs, also of tokenizer keys
-  std::vector<std::string> ignored_tensors;  ///< globs over the names that both sides go by
+  std::vector<std::string> ignored_tensors;  ///< globs over the names used for both sides
   bool data = false;                         ///< measure the values
   bool quick = false;                        ///< do not measure values unless requested
-  std::optional<double> max_rms;             ///< of values that still count as equal, as a fraction; implies `data`
-  bool layout = false;                       ///< also say where in the files things are
+  std::optional<double> max_rms;             ///< largest relative RMS (a fraction) that counts as equal; implies `data`
+  bool layout = false;                       ///< also compare the locations in the files
   unsigned threads = default_threads();
   Progress* progress = nullptr;
 };
@@ -34,25 +34,25 @@ struct FactChange {
 
 struct LayoutChange {
   std::string name;
-  std::string a, b;  ///< empty where only the order differs
+  std::string a, b;  ///< empty if only the order differs
 };
 
-/// A tensor and what its values say.
+/// A tensor and the comparison of its values.
 struct TensorChange {
   TensorPair pair;
-  const Measurement* measured = nullptr;  ///< nothing if values were not compared
+  const Measurement* measured = nullptr;  ///< nullptr if values were not compared
 };
 
 struct ModelDiff {
   ComparedModel a, b;
   std::vector<FactChange> identity;
-  bool has_keys = false;  ///< both have keys of one kind, and they were compared
+  bool has_keys = false;  ///< both models have keys of one kind, and these were compared
   KeyChanges keys;
   bool has_tokenizer = false;  ///< likewise
   KeyChanges tokenizer;
   TensorChanges tensors;
-  bool values_compared = false;  ///< asked for; or of small models whose tensors have the same types and shapes
-  Measurements measured;         ///< of tensors.same_shape, if they were compared; else empty
+  bool values_compared = false;  ///< on request, or for small models whose tensors have the same types and shapes
+  Measurements measured;         ///< parallel to tensors.same_shape if values were compared; otherwise empty
   std::optional<double> max_rms;
   std::vector<LayoutChange> layout;
   std::vector<std::string> remarks;  ///< omitted comparisons and their reasons; raw text
@@ -61,19 +61,20 @@ struct ModelDiff {
   std::vector<TensorChange> changed_values() const;
   /// True if a measurement counts as equal under --max-rms.
   bool is_within(const Measurement& measured) const;
-  /// True if a changed type counts as a difference: not if --max-rms judges by the values.
+  /// True if a changed type counts as a difference. With --max-rms only the values decide.
   bool types_count() const { return !max_rms; }
-  /// True if nothing that counts differs.
+  /// True if there is no difference that counts.
   bool equal() const;
   /// True if equal and there are no other differences to report.
   bool is_silent() const { return equal() && identity.empty() && tensors.retyped == 0 && changed_values().empty(); }
-  /// The note "diff-values": values that were not compared might tell models of the same tensors apart.
+  /// Returns the note "diff-values" if values were not compared and might differ although the tensors have the same
+  /// types and shapes.
   std::optional<Finding> values_left_out() const;
-  /// The first reading that failed while values were measured.
+  /// The first read error while measuring values.
   const Error* read_error() const;
 };
 
-/// Compares two opened models. Errors: reading headers and arrays. What of the data cannot be read is in the diff.
+/// Compares two open models. Errors: reading headers and arrays. Errors in reading the data are recorded in the result.
 Result<std::unique_ptr<ModelDiff>> compare_models(Model a, Model b, const CompareOptions& options);
 
 }  // namespace modelutils

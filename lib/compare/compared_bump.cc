@@ -1,5 +1,5 @@
-// BUMPWGT3 weights as a side of a comparison: by its own entries, or as the GGUF tensors that these were made of, with
-// the padding of heads and rows left out and gate and up taken apart.
+// BUMPWGT3 weights as one side of a comparison: either as entries, or as the GGUF tensors from which they were made,
+// without the padding of heads and rows and with gate and up separated.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -16,13 +16,13 @@ namespace modelutils {
 
 namespace {
 
-// Of every `of` neighbours only the first `keep` are kept.
+// Padding: the first `keep` of every `of` neighbours are real, the rest is padding.
 struct Padding {
   u64 keep = 1;
   u64 of = 1;
 };
 
-// The part of an entry that is a tensor: rows from `first_row`, and columns of each row.
+// The part of an entry that corresponds to a tensor: rows from `first_row` on, and some columns of each row.
 struct Excerpt {
   u64 first_row = 0;
   u64 rows = 0;
@@ -32,7 +32,7 @@ struct Excerpt {
   Padding column_padding;
 };
 
-// Where the kept element `index` is.
+// Returns the stored position of the unpadded element `index`.
 u64 place_of(u64 index, const Padding& padding) {
   return index / padding.keep * padding.of + index % padding.keep;
 }
@@ -77,14 +77,14 @@ class ExcerptValues : public TensorValues {
   u64 row_bytes_;
 };
 
-// The entries of a file, or tensors that are parts of them: heads without their padding, gate or up out of both.
+// The entries of a file, or the tensors that they contain: heads without padding, and gate and up separately.
 class EntryTensors : public ComparedTensors {
  public:
   explicit EntryTensors(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
-  Catalog catalog;  // of the entries; not to be changed after the first add()
+  Catalog catalog;  // of the entries; must not change after the first add()
 
-  // `word`: the entry's type if the table of types does not have it. No excerpt: the whole entry.
+  // `word` is the type's name in the file if the type is unknown. Without an excerpt, the tensor is the whole entry.
   void add(const Tensor& stored, std::string name, std::string_view word, const std::optional<Excerpt>& excerpt) {
     Tensor& tensor = tensors_.emplace_back(stored);
     tensor.name = kept_.keep(std::move(name));
@@ -153,7 +153,7 @@ Result<bool> is_all_zero(const ByteSource& file, u64 offset, u64 size) {
 
 using bump::Role;
 
-// The part of an entry that is its source number `part` (gate or up; otherwise 0).
+// Returns the excerpt of an entry that is its source number `part` (0 gate, 1 up; otherwise 0).
 Excerpt excerpt_of(const bump::Entry& entry, const bump::Dimensions& d, std::size_t part) {
   const Padding none{1, 1};
   const bool is_padded = d.head_dim != d.aligned_head;
@@ -222,7 +222,7 @@ class BumpLook {
     }
   }
 
-  // Which entries there are; false if the header, config.json and the file's size do not tell.
+  // Builds the list of entries. Returns false if header, config.json and file size do not determine it.
   bool lay_out() {
     if (!document().complete()) return false;
     FindingLog told_by_the_rules;
@@ -238,7 +238,7 @@ class BumpLook {
     return entries_.size() == tensors_->catalog.readable();
   }
 
-  // Are the parts that are kept parts of the entries?
+  // True if the excerpts lie within the entries.
   bool is_consistent() const {
     const bump::Dimensions& d = dimensions_;
     return d.head_dim > 0 && d.head_dim <= d.aligned_head && d.embed <= d.aligned_embed;
@@ -293,8 +293,8 @@ Result<ComparedModel> compared_bump(std::shared_ptr<const Model> model, const Co
   return BumpLook(std::move(model), view).look();
 }
 
-// BUMPWGT4 and BUMPWGT5 weights as a side of a comparison: by their own entries, or as the GGUF tensors that these were
-// made of, with gate and up taken apart.
+// BUMPWGT4 and BUMPWGT5 weights as one side of a comparison: either as entries, or as the GGUF tensors from which they
+// were made, with gate and up separated.
 
 namespace {
 

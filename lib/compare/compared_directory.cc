@@ -1,14 +1,16 @@
-// A directory or file of safetensors as a side of a comparison.
+// A directory or file of safetensors as one side of a comparison.
 #include <fmt/core.h>
 
 #include <deque>
 #include <optional>
+#include <unordered_map>
 
 #include "arch/families.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "compare/compared_model.h"
 #include "convert/to_directory/fused.h"
+#include "convert/to_gguf/image_map.h"
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/rows.h"
 #include "convert/transfer/plan.h"
@@ -17,6 +19,7 @@
 #include "io/model_folder.h"
 #include "model/catalog.h"
 #include "model/hf_model.h"
+#include "model/image_tensors.h"
 #include "model/listing/listing.h"
 #include "model/listing/model_facts.h"
 #include "model/listing/safetensors_listing.h"
@@ -31,17 +34,26 @@ std::string place_in(const std::vector<CatalogFile>& files, u32 file, u64 offset
   return files.size() > 1 ? fmt::format("{}:{}", files[file].base_name, offset) : std::to_string(offset);
 }
 
-// The tensors of a directory under their own names, or under those of a GGUF as far as each has one.
+// The tensors of a directory under their own names, or under their GGUF names where they have one.
 class DirectoryTensors : public ComparedTensors {
  public:
-  /// `problem`: the reason why values cannot be compared; then the names are those of a GGUF.
-  DirectoryTensors(std::shared_ptr<const Model> model, std::string problem)
-      : model_(std::move(model)), problem_(std::move(problem)) {
+  /// `problem` is the reason why values cannot be compared; if it is not empty, GGUF names are used. `prefix` is that
+  /// of an image model's tensors; their names are listed without it, and tensors without it are left out.
+  DirectoryTensors(std::shared_ptr<const Model> model, std::string problem, std::optional<std::string_view> prefix = {})
+      : model_(std::move(model)), problem_(std::move(problem)), prefix_(prefix) {
     for (const Tensor& stored : model_->catalog().tensors) {
-      if (!model_->is_part(stored)) add(stored);
+      if (model_->is_part(stored)) continue;
+      if (prefix_ && !stored.name.starts_with(*prefix_)) {
+        ++left_out_;
+      } else {
+        add(stored);
+      }
     }
     list_ = tensors_;
   }
+
+  /// Returns the number of tensors that belong to other parts of the file.
+  std::size_t left_out() const { return left_out_; }
 
   StoredForm form(const Tensor& tensor) const override {
     const Weight* weight = model_->weight_of(stored_of(tensor));
@@ -69,6 +81,10 @@ class DirectoryTensors : public ComparedTensors {
   void add(const Tensor& stored) {
     Tensor& tensor = tensors_.emplace_back(stored);
     stored_.push_back(&stored);
+    if (prefix_) {
+      tensor.name.remove_prefix(prefix_->size());
+      return;
+    }
     std::string name = hf::canonical_name(stored.name);
     if (!problem_.empty() && stored.is_readable()) name = model_->gguf_name(stored).value_or(std::move(name));
     if (name != stored.name) tensor.name = kept_.keep(std::move(name));
@@ -81,17 +97,32 @@ class DirectoryTensors : public ComparedTensors {
 
   std::shared_ptr<const Model> model_;
   std::string problem_;
+  std::optional<std::string_view> prefix_;
+  std::size_t left_out_ = 0;
   KeptTexts kept_;
   std::vector<Tensor> tensors_;
-  std::vector<const Tensor*> stored_;  // parallel: in the model's catalog
+  std::vector<const Tensor*> stored_;  // the tensors in the model's catalog, parallel to tensors_
 };
 
-// The tensors of the GGUF that mlx2gguf would make of a directory.
+// The tensors of the GGUF that mlx2gguf would write for a directory.
 class PlannedTensors : public ComparedTensors {
  public:
   PlannedTensors(std::unique_ptr<HfModel> model, TensorMap map) : model_(std::move(model)), map_(std::move(map)) {
     for (const MappedTensor& mapped : map_.tensors) tensors_.push_back(tensor_of(mapped));
     list_ = tensors_;
+  }
+  /// An image model, with the shapes of the published model.
+  explicit PlannedTensors(to_gguf::ImageMap image) : PlannedTensors(std::move(image.model), std::move(image.map)) {
+    std::unordered_map<std::string_view, Tensor*> by_name;
+    for (Tensor& tensor : tensors_) by_name.emplace(tensor.name, &tensor);
+    for (const gguf::OutKey& key : image.keys) {
+      if (!key.key.starts_with(arch::image_shape_key)) continue;
+      const auto found = by_name.find(std::string_view(key.key).substr(arch::image_shape_key.size()));
+      const gguf::KeyElements sizes = gguf::elements_of(key);
+      std::vector<u64> shape;
+      for (u64 i = 0; i < sizes.count.value_or(0); ++i) shape.push_back(sizes.number(i).value_or(0));
+      if (found != by_name.end()) found->second->ne = kept_.keep(reversed(shape));
+    }
   }
 
   StoredForm form(const Tensor& tensor) const override { return form_of(map_.tensors[place_of(tensor)]); }
@@ -121,9 +152,16 @@ class PlannedTensors : public ComparedTensors {
   std::unique_ptr<HfModel> model_;
   TensorMap map_;
   std::vector<Tensor> tensors_;
+  KeptTexts kept_;
 };
 
-// What keys and facts are views into.
+void remark_other_parts(std::size_t tensors, ComparedModel& side) {
+  if (tensors == 0) return;
+  side.remarks.push_back(
+      fmt::format("not compared, because it belongs to other parts of the file: {}", counted(tensors, "tensor")));
+}
+
+// Owns the data that keys and facts refer to.
 struct Opened {
   explicit Opened(std::shared_ptr<const Model> from) : model(std::move(from)), source(listing_of(*model)) {
     ListingRequest request;
@@ -135,7 +173,7 @@ struct Opened {
   std::unique_ptr<ListingSource> source;
   Listing listing;
   std::deque<std::string> texts;
-  gguf::OutLayout layout;   // of a GGUF that has only the tokenizer of a directory
+  gguf::OutLayout layout;   // layout of a GGUF with only the directory's tokenizer
   gguf::SetFile tokenizer;  // that file, in memory
 };
 
@@ -149,7 +187,7 @@ class DirectoryLook {
     side_.kind = opened_->listing.kind;
     side_.facts = opened_->listing.facts;
     if (const hf::Config* config = opened_->model->config()) {
-      // By the name that a GGUF would have.
+      // Use the GGUF's name of the architecture.
       if (const arch::Family* family = arch::find_family(*config)) side_.facts.architecture = family->gguf;
     }
     side_.key_kind = KeyKind::directory;
@@ -176,8 +214,9 @@ class DirectoryLook {
     }
   }
 
-  // As GGUF tensors, if these are wanted, the family is known and has a place for every tensor.
+  // Lists GGUF tensors if requested, the family is known, and it maps every tensor.
   void add_tensors() {
+    if (view_.image) return add_image_tensors();
     std::string problem;
     if (view_.naming == Naming::gguf) {
       Result<std::unique_ptr<HfModel>> model = understand_model(opened_->model);
@@ -189,6 +228,33 @@ class DirectoryLook {
       problem = "the directory's tensors cannot be mapped to GGUF's: " + unmapped;
     }
     side_.tensors = std::make_shared<DirectoryTensors>(opened_->model, std::move(problem));
+  }
+
+  // As mlx2gguf would name and join them; as they are, if it would refuse the model.
+  void add_image_tensors() {
+    side_.naming = view_.naming;
+    Result<std::optional<to_gguf::ImageMap>> mapped = map_image();
+    if (mapped && *mapped) {
+      const auto tensors = std::make_shared<PlannedTensors>(std::move(**mapped));
+      remark_other_parts(tensors->left_out().size(), side_);
+      side_.tensors = tensors;
+      return;
+    }
+    if (!mapped) {
+      side_.remarks.push_back("tensors are compared by name, because they cannot be mapped to a GGUF's: " +
+                              placed_message(mapped.error()));
+    }
+    const arch::ImageLayout layout = image_layout_of(*opened_->model).value_or(arch::ImageLayout());
+    const auto tensors = std::make_shared<DirectoryTensors>(opened_->model, std::string(), layout.prefix);
+    remark_other_parts(tensors->left_out(), side_);
+    side_.tensors = tensors;
+  }
+
+  Result<std::optional<to_gguf::ImageMap>> map_image() const {
+    const Model& model = *opened_->model;
+    MU_ASSIGN(const auto source, to_gguf::find_image_source(model.path(), model.probe.links));
+    if (!source) return std::nullopt;
+    return to_gguf::map_image_model(opened_->model, *source, {});
   }
 
   void add_planned_tensors(const std::shared_ptr<const PlannedTensors>& tensors) {
@@ -211,7 +277,7 @@ class DirectoryLook {
 
   void add_tokenizer() {
     if (Status done = read_tokenizer(); !done) {
-      // A file that is broken, and not one of a kind that is not supported; a broken config.json is known already.
+      // Report broken files, but not unsupported kinds. A broken config.json has already been reported.
       const bool is_broken = is_read_failure(done.error()) || done.error().code.starts_with("json-");
       if (is_broken && side_.broken.empty()) side_.broken.push_back(done.error());
       side_.remarks.push_back("the tokenizer is not compared: " + done.error().message);
@@ -255,39 +321,56 @@ Result<ComparedModel> compared_directory(std::shared_ptr<const Model> model, con
   return DirectoryLook(std::move(model), view).look();
 }
 
-// A GGUF model as a side of a comparison.
+// A GGUF model as one side of a comparison.
 
 namespace {
 
 class GgufTensors : public ComparedTensors {
  public:
-  /// `apart`: list the parts of fused tensors.
-  GgufTensors(std::shared_ptr<const Model> model, bool apart) : model_(std::move(model)) {
+  /// If `apart` is set, lists the parts of fused tensors; if `image` is set, the published model's names and shapes.
+  GgufTensors(std::shared_ptr<const Model> model, bool apart, bool image) : model_(std::move(model)) {
     if (apart) {
       apart_ = *model_->gguf;
       is_apart_ = to_directory::take_fused_apart(apart_);
     }
     if (is_apart_) catalog_ = catalog_of(apart_);
     list_ = is_apart_ ? catalog_.tensors : model_->catalog().tensors;
+    if (image) take_published();
   }
+
+  /// Returns the number of tensors that belong to other parts of the file.
+  std::size_t left_out() const { return stored_.empty() ? 0 : model_->catalog().tensors.size() - stored_.size(); }
 
   std::string type_text(const Tensor& tensor) const override {
     return tensor.type ? ComparedTensors::type_text(tensor) : gguf_type_text(info_of(tensor));
   }
-  // In the data section: a longer header alone moves nothing.
+  // Offset in the data section, so that a longer header alone moves no tensor.
   std::string place_text(const Tensor& tensor) const override {
     return place_in(model_->catalog().files, tensor.file, info_of(tensor).offset);
   }
   std::unique_ptr<TensorValues> values(const Tensor& tensor) const override {
     const gguf::SetFile& file = set().files[tensor.file];
-    return std::make_unique<MatrixValues>(stored_values(tensor, *file.source, file.path, file.document.big_endian));
+    const Tensor& stored = stored_.empty() ? tensor : model_->catalog().tensors[stored_[place_of(tensor)]];
+    return std::make_unique<MatrixValues>(stored_values(stored, *file.source, file.path, file.document.big_endian));
   }
 
  private:
   const gguf::SplitSet& set() const { return is_apart_ ? apart_ : *model_->gguf; }
 
+  void take_published() {
+    auto published = image_tensors(set(), arch::image_layout(set()));
+    for (std::size_t i = 0; i < published.size(); ++i) {
+      if (!published[i]) continue;
+      Tensor& tensor = published_.emplace_back(model_->catalog().tensors[i]);
+      tensor.name = published[i]->name;
+      tensor.ne = kept_.keep(std::move(published[i]->ne));
+      stored_.push_back(i);
+    }
+    list_ = published_;
+  }
+
   const gguf::TensorInfo& info_of(const Tensor& tensor) const {
-    std::size_t place = place_of(tensor);
+    std::size_t place = stored_.empty() ? place_of(tensor) : stored_[place_of(tensor)];
     for (u32 i = 0; i < tensor.file; ++i) place -= set().files[i].document.tensors.size();
     return set().files[tensor.file].document.tensors[place];
   }
@@ -296,6 +379,9 @@ class GgufTensors : public ComparedTensors {
   bool is_apart_ = false;
   gguf::SplitSet apart_;  // the model's files with the parts of fused tensors
   Catalog catalog_;       // of these
+  KeptTexts kept_;
+  std::vector<Tensor> published_;    // of an image model
+  std::vector<std::size_t> stored_;  // parallel: in the model's catalog
 };
 
 std::vector<LayoutFact> layout_of(const gguf::SplitSet& set) {
@@ -332,13 +418,15 @@ Result<ComparedModel> compared_gguf(std::shared_ptr<const Model> model, const Co
   for (const ListedKey& key : opened->listing.keys) {
     if (key.name.starts_with("tokenizer.")) {
       side.tokenizer.push_back(key);
-    } else if (!key.name.starts_with("split.")) {
+    } else if (!key.name.starts_with("split.") && !(view.image && key.name.starts_with(arch::image_shape_key))) {
       side.keys.push_back(key);
     }
   }
   side.has_tokenizer = !side.tokenizer.empty();
   side.opened = opened;
-  side.tensors = std::make_shared<GgufTensors>(std::move(model), view.apart);
+  const auto tensors = std::make_shared<GgufTensors>(std::move(model), view.apart, view.image);
+  remark_other_parts(tensors->left_out(), side);
+  side.tensors = tensors;
   return side;
 }
 

@@ -31,10 +31,11 @@ std::string ComparedTensors::place_text(const Tensor& tensor) const {
 
 namespace {
 
-// Of all products of an adapter together. A pair of thin matrices in a small file may state a product that nobody can
-// compute: those of the largest models have a hundredth of it.
+// Limit on the elements of all products of an adapter. A small file with two thin matrices could otherwise demand a
+// product that takes forever to compute. Adapters of the largest models need a hundredth of the limit.
 constexpr u64 most_elements = u64{1} << 40;
-// Of both factors of a pair, which are held as float32: 1 GiB, and A twice while it is put into panels.
+// Limit on the elements of both factors of a pair, which are held as float32: 1 GiB, plus another copy of A while its
+// panels are filled.
 constexpr u64 most_factors = u64{1} << 28;
 
 // `a` [slices, rank, columns], `b` [slices, rows, rank].
@@ -111,7 +112,7 @@ class ProductValues : public TensorValues {
   mutable std::vector<float> b_;
 };
 
-// Element (slice, i, j) of a factor as it lies in `values`, in rows.
+// Converts a factor from the order of `values` to row-major order, slice by slice.
 std::vector<float> in_rows(const adapter::Factor& factor, const std::vector<float>& values) {
   std::vector<float> rows;
   rows.reserve(static_cast<std::size_t>(factor.stack * factor.rows * factor.columns));
@@ -124,7 +125,7 @@ std::vector<float> in_rows(const adapter::Factor& factor, const std::vector<floa
   return rows;
 }
 
-// The tensors of an adapter without the factors, and the products.
+// The products of an adapter's pairs, and its tensors that are not factors.
 class Products : public ComparedTensors {
  public:
   explicit Products(std::shared_ptr<const ComparedTensors> stored) : stored_(std::move(stored)) {}
@@ -147,7 +148,7 @@ class Products : public ComparedTensors {
     }
   }
 
-  // To be called once, after the last add().
+  // Call once, after the last add().
   void leave_out(const std::set<std::string_view>& factors) {
     for (const Tensor& tensor : stored_->list()) {
       if (factors.contains(tensor.name)) continue;
@@ -197,8 +198,8 @@ class Products : public ComparedTensors {
   const Product& product_of(const Tensor& tensor) const { return products_[place_of(tensor) - others_.size()]; }
 
   std::shared_ptr<const ComparedTensors> stored_;
-  std::vector<const Tensor*> others_;  // of `stored_`, the first of the list
-  std::vector<Product> products_;      // the rest of it
+  std::vector<const Tensor*> others_;  // tensors of `stored_`, which come first in the list
+  std::vector<Product> products_;      // the products, which follow them
   std::vector<Tensor> made_, tensors_;
   KeptTexts kept_;
   u64 elements_ = 0;
@@ -225,7 +226,7 @@ void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
   const auto found = adapter::gguf_adapter(file.document, index);
   if (!found) return;
   const auto products = std::make_shared<Products>(side.tensors);
-  std::set<std::string_view> readable;  // what lies in the file
+  std::set<std::string_view> readable;  // names of the tensors whose data is in the file
   for (const Tensor& tensor : side.tensors->list()) {
     if (tensor.is_readable()) readable.insert(tensor.name);
   }
@@ -241,7 +242,7 @@ void take_gguf(const gguf::SetFile& file, ComparedModel& side) {
     const bool is_embedding = pair.is_embedding();
     if (!fits(*pair.a, shape.rank, is_embedding ? shape.rows : shape.columns, shape.slices) ||
         !fits(*pair.b, shape.rank, is_embedding ? shape.columns : shape.rows, shape.slices)) {
-      continue;  // no pair: its factors are compared as they are
+      continue;  // not a pair: its factors are compared as plain tensors
     }
     factors.insert({pair.a->name, pair.b->name});
     products->add(pair.target, shape, found->scale_of(pair), [&file, pair, shape, is_embedding]() -> Result<Factors> {
@@ -282,6 +283,19 @@ Status take_directory(const SafetensorsModel& model, ComparedModel& side) {
 }
 
 }  // namespace
+
+std::optional<arch::ImageLayout> image_layout_of(const Model& model) {
+  if (model.gguf) {
+    if (arch::image_model_of(*model.gguf).empty()) return std::nullopt;
+    return arch::image_layout(*model.gguf);
+  }
+  if (!model.safetensors || !model.architecture().empty()) return std::nullopt;
+  std::vector<std::string_view> names;
+  for (const Tensor& tensor : model.catalog().tensors) names.push_back(tensor.name);
+  const arch::ImageLayout layout = arch::image_layout(names);
+  if (!layout || arch::not_an_image_model(names, layout)) return std::nullopt;
+  return layout;
+}
 
 bool is_adapter(const Model& model) {
   if (model.gguf) {

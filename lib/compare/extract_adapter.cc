@@ -68,7 +68,7 @@ class Extractor {
     report_.remarks.warning(Scope::model, code, std::move(message), at_tensor(name));
   }
 
-  // The matrices that differ; what else does is remarked.
+  // Finds the matrices that differ. Other differences become remarks.
   Status find_changes(Progress& progress) {
     u64 elements = 0;
     for (const Tensor& tensor : base_.catalog().tensors) elements += base_.elements_of(tensor);
@@ -114,7 +114,7 @@ class Extractor {
     return input_error(std::string(code), "no matrix differs from the base's", {}, {}, options_.finetune);
   }
 
-  // Elements of both, some at a time, until `take` says that it has enough.
+  // Reads both tensors in pieces and passes them to `take`, until it returns that it has enough.
   template <typename Take>
   Status read_both(const Tensor& a, const Tensor& b, Take&& take) const {
     const MatrixValues values_of_a = base_.values_of(a);
@@ -150,7 +150,7 @@ class Extractor {
       const to_directory::AdapterModule& module = change.module;
       const std::string name = "base_model.model." + module.name;
       const bool is_table = module.is_embedding;
-      // Of a table that is looked up A is [r, vocabulary] and B [width, r].
+      // For an embedding table, A is [r, vocabulary] and B [width, r].
       tensors.push_back({name + (is_table ? ".lora_embedding_A" : ".lora_A.weight"),
                          TensorType::F32,
                          {options_.rank, is_table ? module.out : module.in}});
@@ -199,7 +199,7 @@ class Extractor {
       kept += found.energy * found.squares;
       all += found.squares;
       facts.modules.push_back({&module, options_.rank, 1.0});
-      // The finetune's head is its embedding, so both changed alike.
+      // The finetune has no head of its own, so its head changed like its embedding.
       facts.ties_head |= module.is_embedding && finetune_.find("output.weight") == nullptr;
       progress.advance(base_.elements_of(*change.base));
     }
@@ -212,7 +212,7 @@ class Extractor {
     return directory.close_files(files);
   }
 
-  // [r, width] and [vocabulary, r] become A [r, vocabulary] and B [width, r].
+  // Turns [r, width] and [vocabulary, r] into A [r, vocabulary] and B [width, r].
   void exchange(const to_directory::AdapterModule& module, LowRank& found) const {
     const auto rank = static_cast<std::size_t>(options_.rank);
     const auto transposed = [](const std::vector<float>& from, std::size_t rows) {
@@ -231,7 +231,7 @@ class Extractor {
   const ExtractOptions& options_;
   Model base_, finetune_;
   std::vector<Change> changes_;
-  u64 total_ = 0;  // elements of the changes
+  u64 total_ = 0;  // number of elements in the changed matrices
   safetensors::OutLayout layout_;
   ExtractReport report_;
 };

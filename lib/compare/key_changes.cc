@@ -114,7 +114,7 @@ Result<ArrayChanges> compare_arrays(const ListedArray& a, const ListedArray& b) 
       changes.ranges.push_back({i, i});
     }
   }
-  // With the same byte order, the bytes have already shown a difference even if the hashes are equal.
+  // If the byte orders are equal, differing bytes already prove a difference even if the hashes are equal.
   changes.equal = !same_order && same_type && changes.differing == 0 && left.size() == right.size();
   return changes;
 }

@@ -1,5 +1,5 @@
-// What differs between the keys of two models, between two arrays of them (without holding either), and between the
-// tensors in their headers.
+// Finds the differences between the keys of two models, between two array keys (without loading either), and between
+// the tensors in their headers.
 #pragma once
 
 #include <span>
@@ -12,44 +12,44 @@
 
 namespace modelutils {
 
-// Where two arrays of GGUF keys differ, without holding either of them.
+// Finds where two array keys of GGUFs differ, without loading either.
 
-/// Elements first … last.
+/// Elements first … last, inclusive.
 struct IndexRange {
   u64 first = 0;
   u64 last = 0;
 };
 
 struct ArrayChanges {
-  std::vector<IndexRange> ranges;  ///< of elements that both have, and that differ
-  u64 differing = 0;               ///< elements in them
-  bool equal = true;               ///< false also for different lengths
+  std::vector<IndexRange> ranges;  ///< elements that both arrays have and that differ
+  u64 differing = 0;               ///< number of elements in `ranges`
+  bool equal = true;               ///< also false if the lengths differ
 };
 
-/// Compares element by element. Memory: 8 bytes an element. Errors: reading.
+/// Compares element by element. Memory: 8 bytes per element. Errors: reading.
 Result<ArrayChanges> compare_arrays(const ListedArray& a, const ListedArray& b);
 
-/// Element `index` of an array; nothing for an array of arrays. Text is copied into `text`. Errors: reading.
+/// Returns element `index` of an array; nullopt if it is an array itself. Copies text into `text`. Errors: reading.
 Result<std::optional<ListedValue>> array_element(const ListedArray& array, u64 index, std::string& text);
 
-/// Of one key that both models have. Views into the lists that were compared.
+/// A key that both models have. Views into the compared lists.
 struct KeyChange {
   const ListedKey* a = nullptr;
   const ListedKey* b = nullptr;
   ArrayChanges array;  ///< if both are arrays
 };
 
-/// In the order of b for what was added, of a for the rest.
+/// Added keys are in the order of b, all others in the order of a.
 struct KeyChanges {
   std::vector<const ListedKey*> added;    ///< in b only
   std::vector<const ListedKey*> removed;  ///< in a only
-  std::vector<KeyChange> changed;         ///< of another type or value
+  std::vector<KeyChange> changed;         ///< with another type or value
 
   std::size_t size() const { return added.size() + removed.size() + changed.size(); }
 };
 
-/// Compares by name; of equal names in one list the first counts. Keys that match a glob of `ignored` are passed over.
-/// NaN equals NaN of the same bits. Errors: reading arrays.
+/// Compares by name; if a list has a name twice, the first counts. Skips keys that match a glob in `ignored`. NaN
+/// equals a NaN with the same bits. Errors: reading arrays.
 Result<KeyChanges> compare_keys(std::span<const ListedKey> a, std::span<const ListedKey> b,
                                 const std::vector<std::string>& ignored);
 
@@ -62,19 +62,19 @@ struct TensorPair {
   bool is_retyped = false;
 };
 
-/// In the order of b for what was added, of a for the rest.
+/// Added tensors are in the order of b, all others in the order of a.
 struct TensorChanges {
   std::vector<const Tensor*> added;    ///< in b only
   std::vector<const Tensor*> removed;  ///< in a only
-  std::vector<TensorPair> reshaped;    ///< whatever their types
-  std::vector<TensorPair> same_shape;  ///< all that can be compared value by value, retyped or not
+  std::vector<TensorPair> reshaped;    ///< other shape; the types may differ, too
+  std::vector<TensorPair> same_shape;  ///< same shape, so the values can be compared; the types may differ
   u64 retyped = 0;                     ///< of `same_shape`
 
-  /// True if both models have the same tensors in shape and type.
+  /// True if both models have the same tensors with the same shapes and types.
   bool are_alike() const { return added.empty() && removed.empty() && reshaped.empty() && retyped == 0; }
 };
 
-/// Pairs tensors by name; of equal names in one model the first counts. Skips tensors that match a glob in `ignored`.
+/// Pairs tensors by name; if a model has a name twice, the first counts. Skips tensors that match a glob in `ignored`.
 /// Ignores trailing dimensions of 1.
 TensorChanges compare_tensors(const ComparedTensors& a, const ComparedTensors& b,
                               const std::vector<std::string>& ignored);

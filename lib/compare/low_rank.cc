@@ -13,11 +13,12 @@ using Matrix = Eigen::MatrixXf;
 using Rows = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Index = Eigen::Index;
 
-constexpr Index oversampling = 8;  // directions beyond the rank, which make the first ones accurate
-constexpr int power_steps = 2;     // each sharpens the spectrum of those directions
+constexpr Index oversampling = 8;  // additional directions beyond the rank, which improve accuracy
+constexpr int power_steps = 2;     // power iterations, each of which sharpens the spectrum of those directions
 constexpr Index rows_at_once = 256;
 
-// Normally distributed numbers: SplitMix64, Box and Muller. Those of the standard library differ from one to another.
+// Normally distributed numbers by SplitMix64 and Box-Muller. Those of the standard library differ between
+// implementations.
 class Gaussian {
  public:
   float next() {
@@ -36,7 +37,7 @@ class Gaussian {
   u64 state_ = 38;
 };
 
-// An orthonormal basis of the columns.
+// Returns an orthonormal basis of the columns.
 Matrix basis_of(const Matrix& columns) {
   const Eigen::HouseholderQR<Matrix> decomposed(columns);
   return decomposed.householderQ() * Matrix::Identity(columns.rows(), columns.cols());
@@ -62,7 +63,7 @@ LowRank low_rank(std::span<const float> matrix, u64 rows, u64 columns, u64 rank)
     const Matrix right = basis_of(d.transpose() * left);
     left = basis_of(d * right);
   }
-  // D ≈ Q·(QᵀD), and the small matrix is taken apart by way of its own basis: (DᵀQ) = P·R, R = U·S·Vᵀ.
+  // D ≈ Q·(QᵀD). The small matrix is decomposed through a basis of its own: (DᵀQ) = P·R, R = U·S·Vᵀ.
   const Matrix projected = d.transpose() * left;
   const Eigen::HouseholderQR<Matrix> decomposed(projected);
   const Matrix p = decomposed.householderQ() * Matrix::Identity(n, width);

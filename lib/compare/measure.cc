@@ -15,7 +15,7 @@ namespace modelutils {
 namespace {
 
 constexpr std::size_t most_rows = 3;
-constexpr std::size_t rows_in_between = 4096;  // kept until a look at which are the worst
+constexpr std::size_t rows_in_between = 4096;  // number of rows collected before all but the worst are dropped
 
 }  // namespace
 
@@ -64,42 +64,42 @@ void PieceSums::finish() {
 
 namespace {
 
-constexpr u64 piece_bytes = 512 * 1024;  // of what is only compared byte for byte
-// Of both sides together, what is decoded: large enough that reading costs little more than copying, small enough to
-// stay in the second-level cache.
+constexpr u64 piece_bytes = 512 * 1024;  // size of a piece that is only compared byte for byte
+// Size of a piece that is decoded, both sides together: large enough that reading costs little more than copying, small
+// enough for the second-level cache.
 constexpr u64 decoded_bytes = 512 * 1024;
-constexpr u64 some_elements = 2 * 1024;    // whose values stay in the first-level cache
-constexpr u64 whole_elements = 32 * 1024;  // of a piece that has to be decoded at once
+constexpr u64 some_elements = 2 * 1024;    // values decoded at a time, which fit in the first-level cache
+constexpr u64 whole_elements = 32 * 1024;  // piece size if it must be decoded at once
 constexpr u64 longest_row = 128 * 1024;
-constexpr u64 most_elements = 4 * 1024 * 1024;  // of a piece: memory is bounded
+constexpr u64 most_elements = 4 * 1024 * 1024;  // largest piece, which bounds memory
 
 bool same_stored(const StoredRows& a, const StoredRows& b) {
-  // Not std::equal, which takes std::byte one at a time.
+  // Not std::equal, which compares std::byte one at a time.
   const auto same = [](const std::vector<std::byte>& x, const std::vector<std::byte>& y) {
     return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
   };
   return std::ranges::equal(a.planes, b.planes, same);
 }
 
-// The largest number if there is none in 64 bits.
+// Returns the least common multiple, or the largest u64 if it exceeds 64 bits.
 u64 least_common(u64 x, u64 y) {
   return checked_mul(x / std::gcd(x, y), y).value_or(~u64{0});
 }
 
-// A pair while it is measured, in pieces that both sides can be read in.
+// A pair being measured, in pieces that can be read from both sides.
 struct Job {
   std::unique_ptr<TensorValues> a, b;
   u64 columns = 1;
-  u64 granule = 1;  // elements: whole units of both, and whole rows if `has_rows`
-  u64 piece = 1;    // elements, a multiple of it
+  u64 granule = 1;  // in elements: whole storage units of both, and whole rows if `has_rows`
+  u64 piece = 1;    // in elements, a multiple of `granule`
   bool has_rows = false;
   std::atomic<bool> differs{false};
-  std::atomic<double> largest{0};  // difference so far
+  std::atomic<double> largest{0};  // largest difference so far
 
   u64 pieces() const { return (a->elements() + piece - 1) / piece; }
 };
 
-// True if equal bytes imply equal values. For an unknown type the bytes are all there is.
+// True if equal bytes imply equal values. An unknown type can only be compared by its bytes.
 bool is_stored_alike(const Job& job) {
   const StoredForm& a = job.a->form();
   const StoredForm& b = job.b->form();
@@ -110,7 +110,7 @@ bool can_decode_some(const Job& job) {
   return job.a->can_decode_some() && job.b->can_decode_some();
 }
 
-// About `elements`, as a piece of the job may be.
+// Returns about `elements`, rounded down to whole granules (at least one).
 u64 whole_granules(const Job& job, u64 elements) {
   return std::max<u64>(elements / job.granule, 1) * job.granule;
 }
@@ -121,7 +121,7 @@ void raise_to(double value, std::atomic<double>& number) {
   }
 }
 
-// Elements of a tensor that is stored so, in so many bytes; about, if it has scales.
+// Returns how many elements of this form fit in `bytes`; approximate for forms with scales.
 u64 elements_in(const StoredForm& form, u64 bytes) {
   const double bits = form_info(form).bits(form);
   if (!form.is_plain()) return bits == 0 ? bytes : static_cast<u64>(static_cast<double>(bytes) * 8 / bits);
@@ -129,7 +129,7 @@ u64 elements_in(const StoredForm& form, u64 bytes) {
   return bytes / type.block_bytes * type.block_elements;
 }
 
-// A buffer of floats that no vector straddles two lines of the cache in.
+// A buffer of floats, aligned so that no vector straddles two cache lines.
 class ValueBuffer {
  public:
   std::span<float> first(u64 count) {
@@ -170,7 +170,7 @@ class Measurer {
     job.b = std::move(pair.b);
     job.columns = std::max<u64>(pair.columns, 1);
     results_[i].elements = job.a->elements();
-    if (job.a->elements() != job.b->elements()) {  // of a type that is not known, in one of them
+    if (job.a->elements() != job.b->elements()) {  // possible if the type of one is unknown
       results_[i].problem = "the sizes differ";
       return;
     }
@@ -190,15 +190,15 @@ class Measurer {
     }
   }
 
-  // True if a pair still needs work.
+  // True if the pair still needs work.
   bool is_open(std::size_t i) const {
     return jobs_[i].a->elements() > 0 && results_[i].problem.empty() && !results_[i].equal_bytes;
   }
 
-  // Calls work(job, piece, thread) for every piece of the chosen jobs, in order of claim.
+  // Calls work(job, piece, thread) for every piece of the chosen jobs; pieces are claimed in order.
   template <typename Work>
   void for_pieces(const std::vector<std::size_t>& chosen, Work&& work) {
-    std::vector<u64> first{0};  // number of each job's first piece
+    std::vector<u64> first{0};  // the number of each job's first piece
     for (const std::size_t i : chosen) first.push_back(first.back() + jobs_[i].pieces());
     (void)parallel_for(first.back(), options_.threads, [&](u64 item, unsigned thread) -> Status {
       const auto next = std::ranges::upper_bound(first, item);
@@ -208,7 +208,7 @@ class Measurer {
     });
   }
 
-  // Reads a piece of both sides; false if that failed, which is kept.
+  // Reads a piece of both sides. On failure, records the error and returns false.
   bool read(std::size_t i, u64 piece, Scratch& scratch, u64& elements) {
     Job& job = jobs_[i];
     const u64 begin = piece * job.piece;
@@ -277,7 +277,7 @@ class Measurer {
     }
   }
 
-  // Returns nullopt if reading failed; the error is kept.
+  // Returns nullopt if reading failed, after recording the error.
   std::optional<PieceSums> measure_piece(std::size_t i, u64 piece, Scratch& scratch) {
     Job& job = jobs_[i];
     u64 elements = 0;
@@ -302,7 +302,7 @@ class Measurer {
     return sums;
   }
 
-  // Sums of doubles depend on their order, so pieces are added in the order of the model.
+  // Sums of doubles depend on their order, so pieces are added in ascending order.
   void add_in_order(std::size_t job, u64 number, std::optional<PieceSums> piece) {
     const std::lock_guard lock(mutex_);
     waiting_.emplace(number, std::pair(job, std::move(piece)));

@@ -1,4 +1,4 @@
-// How far tensors are apart, value by value: what model-diff --data and verify --against measure.
+// Measures the differences between tensors' values, for model-diff --data and verify --against.
 #pragma once
 
 #include <deque>
@@ -15,44 +15,44 @@
 
 namespace modelutils {
 
-// What a piece of two tensors adds to their measurement: sums, the first difference, the rows with the largest errors.
+// The measurement of one piece of two tensors: sums, the first difference, the rows with the largest errors.
 
-/// A row of ne0 elements, counted through the whole tensor, and its relative RMS error.
+/// The index of a row of ne0 elements in the whole tensor, and its relative RMS error.
 struct RowError {
   u64 row = 0;
   double rms = 0;
 };
 
-/// Leaves the three rows with the largest errors, the worst first.
+/// Keeps the three rows with the largest errors, the worst first.
 void keep_worst_rows(std::vector<RowError>& rows);
 
-/// Adds up a piece that is given in parts of any length, one after another. The parts make no difference to what is
-/// counted and to the largest difference; the other sums are of floats (value_sums.h) and depend on them.
+/// Measures one piece, which arrives in parts of any length, in order. Counts and the largest difference do not depend
+/// on how it is divided; the other sums are sums of floats (value_sums.h), which do.
 class PieceSums {
  public:
-  /// `begin`: the piece's first element. `columns`: elements of a row, of which the piece has whole ones; 0 if it has
-  /// none. `largest`: a difference known from other pieces, below which sums().max_abs need not be right.
+  /// `begin` is the index of the piece's first element. `columns` is the row length if the piece consists of whole
+  /// rows, otherwise 0. `largest` is a difference known from other pieces; sums().max_abs need not be exact below it.
   PieceSums(u64 begin, u64 columns, double largest) : begin_(begin), columns_(columns), row_start_(begin) {
     sums_.max_abs = largest;
   }
 
-  /// The next values, as many of both.
+  /// Adds the next values of both sides, equally many.
   void add(std::span<const float> a, std::span<const float> b);
-  /// To be called once, after the last of them.
+  /// Call once, after the last add().
   void finish();
 
   const ValueSums& sums() const { return sums_; }
-  /// The element of the tensor that differs first, and its values; if sums().different > 0.
+  /// The index in the tensor of the first differing element, and its values. Valid if sums().different > 0.
   u64 first() const { return first_; }
   float first_a() const { return first_a_; }
   float first_b() const { return first_b_; }
-  /// Those with the largest errors. Equal ones are not among them.
+  /// The rows with the largest errors, without rows that are equal.
   const std::vector<RowError>& worst_rows() const { return worst_; }
 
  private:
   void end_row();
 
-  u64 begin_;  // of what comes next
+  u64 begin_;  // index of the next element
   u64 columns_;
   u64 row_start_;
   ValueSums sums_;
@@ -63,33 +63,33 @@ class PieceSums {
   std::vector<RowError> worst_;
 };
 
-/// Two tensors of as many elements.
+/// Two tensors with equally many elements.
 struct ValuePair {
   std::unique_ptr<TensorValues> a, b;
-  u64 columns = 1;  ///< elements of a row, for the worst rows
+  u64 columns = 1;  ///< row length, for the worst rows
 };
 
 struct Measurement {
   u64 elements = 0;
-  bool equal_bytes = false;  ///< stored alike and equal byte for byte: nothing was decoded
-  bool decoded = false;      ///< the rest is known; false for equal bytes, too
+  bool equal_bytes = false;  ///< same form and equal bytes, so nothing was decoded
+  bool decoded = false;      ///< the members below are valid; false if the bytes are equal
   ValueSums sums = {};
-  u64 first = 0;  ///< element that differs first, if sums.different > 0
+  u64 first = 0;  ///< index of the first differing element, if sums.different > 0
   float first_a = 0;
   float first_b = 0;
-  std::vector<RowError> worst = {};  ///< rows with the largest errors, at most 3; none of rows longer than a piece
-  std::string problem = {};          ///< why nothing is known
-  std::shared_ptr<const Error> error = {};  ///< the same, where reading failed
+  std::vector<RowError> worst = {};  ///< at most 3 rows with the largest errors; none if rows are longer than a piece
+  std::string problem = {};          ///< why there is no measurement
+  std::shared_ptr<const Error> error = {};  ///< the error behind `problem`, if reading failed
 
   bool equal_values() const { return equal_bytes || (decoded && sums.different == 0); }
 };
 
 struct MeasureOptions {
   unsigned threads = 1;
-  Progress* progress = nullptr;  ///< counts bytes of both sides
+  Progress* progress = nullptr;  ///< counts the bytes of both sides
 };
 
-/// Measurements by number. Of pairs whose bytes are equal there is one for all of them, without `elements`.
+/// The measurements of numbered pairs. All pairs with equal bytes share one, whose `elements` is 0.
 class Measurements {
  public:
   void resize(std::size_t pairs) { places_.resize(pairs, &equal_); }
@@ -103,11 +103,11 @@ class Measurements {
  private:
   static const Measurement equal_;
   std::vector<const Measurement*> places_;
-  std::deque<Measurement> different_;  // which stay where they are
+  std::deque<Measurement> different_;  // a deque, so that pointers to elements stay valid
 };
 
-/// Measures pairs number 0, 1, … in turn and hands over what was found. Memory: some MiB, and some for each thread,
-/// whatever the tensors are and however many. The result does not depend on the number of threads.
+/// Measures pairs 0, 1, … in order and passes each result to `take`. Memory: a few MiB plus a few per thread, whatever
+/// the number and size of the tensors. The result does not depend on the number of threads.
 void measure(std::size_t pairs, const std::function<ValuePair(std::size_t pair)>& pair_of,
              const MeasureOptions& options, const std::function<void(std::size_t pair, Measurement measured)>& take);
 

@@ -162,7 +162,7 @@ class ExpertCut {
     return {};
   }
 
-  // Groups are runs of equal length, and must remain so.
+  // Groups are runs of layers of equal length, and must remain so.
   Status check_groups(u64 groups, const std::vector<u64>& list) const {
     if (list.empty() || experts_ % groups != 0) return {};
     std::vector<u64> left(static_cast<std::size_t>(groups), 0);
@@ -298,7 +298,7 @@ class LayerCut {
   }
   u64 new_number(u64 layer) const { return layer - dropped_below(layer); }
 
-  // Checks for properties that llama.cpp ties to fixed layer numbers.
+  // Checks for properties that llama.cpp derives from fixed layer numbers.
   Status check_family() const {
     const std::string& architecture = counts_.architecture;
     const arch::Family* family = arch::find_gguf_family(architecture, true);

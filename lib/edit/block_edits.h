@@ -1,5 +1,4 @@
-// Edits of whole blocks: dropping layers or experts, which users list as "0-31,40", and extracting or adding
-// prediction blocks.
+// Edits of whole blocks: dropping layers or experts, listed as "0-31,40", and extracting or adding prediction blocks.
 #pragma once
 
 #include <string_view>

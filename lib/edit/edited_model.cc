@@ -32,6 +32,7 @@ class ModelReader {
     const gguf::SetFile& first = set_.files.front();
     model_.files = set_.files.size();
     model_.version = first.document.version;
+    model_.limits = gguf_limits(set_);
     MU_TRY(check_container());
     MU_TRY(read_keys(first));
     std::size_t count = 0;
@@ -42,14 +43,16 @@ class ModelReader {
       const EditedTensor& last = model_.tensors.back();
       const gguf::Document& document = set_.files[last.file].document;
       const u64 end = last.offset + last.bytes;
-      // If the data ends at a multiple of the alignment, the file does not show whether it pads; assume it does.
+      // If the data ends at a multiple of the alignment, the file does not show whether its writer pads; assume that it
+      // does.
       model_.is_end_padded = document.file_size != end || end % document.alignment == 0;
     }
     return std::move(model_);
   }
 
  private:
-  // Refuses incomplete headers, since nothing after the break can be found. --force can leave out anything else.
+  // Refuses incomplete headers, because everything after the break is lost. All other damage can be left out with
+  // --force.
   Status check_container() {
     const Findings findings = gguf_container_findings(set_);
     model_.remarks = leading_warnings(findings);
@@ -267,7 +270,7 @@ Result<Findings> broken_by_edit(gguf::SplitSet& before, bool was_whole, const gg
   return broken;
 }
 
-Status check_read_back(const gguf::SetFile& file, std::string_view header) {
+Status check_read_back(const gguf::SetFile& file, std::string_view header, gguf::Limits limits) {
   const gguf::Document& document = file.document;
   if (!document.complete || document.data_offset != header.size()) {
     return self_check(file, "the new header cannot be read back");
@@ -284,7 +287,7 @@ Status check_read_back(const gguf::SetFile& file, std::string_view header) {
     const gguf::TensorInfo& tensor = document.tensors[i];
     return gguf::OutTensorView{tensor.name, *tensor.type(), tensor.ne};
   });
-  MU_ASSIGN(const gguf::OutLayout again, gguf::layout(keys, tensors, document.alignment, document.version));
+  MU_ASSIGN(const gguf::OutLayout again, gguf::layout(keys, tensors, document.alignment, document.version, limits));
   if (again.header != header) return self_check(file, "the new header does not read back as it was written");
   return {};
 }

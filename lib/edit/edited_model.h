@@ -48,11 +48,12 @@ struct EditedModel {
   u32 version = 3;
   std::vector<gguf::OutKey> keys;  ///< of the first file
   std::vector<EditedTensor> tensors;
-  bool is_end_padded = true;           ///< false if the file ends with the last byte of the last tensor
-  std::size_t files = 1;               ///< number of files in the opened set
-  std::vector<gguf::SetFile> grafted;  ///< additional files with tensors, numbered after the set's files
-  std::vector<u64> kept_layers;        ///< after --drop-layers, the old number of each remaining layer
-  Findings remarks;                    ///< problems that --force overrode
+  bool is_end_padded = true;                ///< false if the file ends with the last byte of the last tensor
+  std::size_t files = 1;                    ///< number of files in the opened set
+  gguf::Limits limits = gguf::ggml_limits;  ///< of the model's readers
+  std::vector<gguf::SetFile> grafted;       ///< additional files with tensors, numbered after the set's files
+  std::vector<u64> kept_layers;             ///< after --drop-layers, the old number of each remaining layer
+  Findings remarks;                         ///< problems that --force overrode
 
   /// Return the key or tensor with this name; nullptr if there is none.
   gguf::OutKey* find_key(std::string_view key);
@@ -114,6 +115,6 @@ void forget_tensors(gguf::SplitSet& set);
 Status remember_tensors(gguf::SplitSet& set);
 
 /// Parses the planned file: every key and tensor must be read as it was written. Error: "edit-self-check" (a bug).
-Status check_read_back(const gguf::SetFile& file, std::string_view header);
+Status check_read_back(const gguf::SetFile& file, std::string_view header, gguf::Limits limits);
 
 }  // namespace modelutils::edit

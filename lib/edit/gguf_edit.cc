@@ -45,7 +45,8 @@ Status check_options(const EditOptions& options) {
   return {};
 }
 
-// No `inputs`: io/standard_output.h tracks everything that was opened (the model, scripts, values, other models).
+// `inputs` stays empty, because io/standard_output.h tracks every opened file (the model, scripts, values, other
+// models).
 OutputOptions output_options(const EditOptions& options) {
   return {.force = options.force, .inputs = {}, .binary = true};
 }
@@ -70,7 +71,7 @@ class EditPlanner {
     ReadOptions read{.force = options_.force, .split_keys = options_.in_place};
     was_whole_ = is_whole_model(plan_.before);
     MU_ASSIGN(model_, read_edited_model(plan_.before, read));
-    // A file may have hundreds of thousands of tensors; from here on only one copy is in memory.
+    // A file may have hundreds of thousands of tensors, so keep only one copy from here on.
     for (const gguf::SetFile& file : plan_.before.files) old_records_.push_back(tensor_records(file.document));
     forget_tensors(plan_.before);
     MU_TRY(apply_edits(model_, options_.operations, options_.force));
@@ -102,13 +103,13 @@ class EditPlanner {
       layout.old_data_offset = first.document.data_offset;
     }
     MU_ASSIGN(plan_.files, lay_out(model_, layout));
-    std::vector<EditedTensor>().swap(model_.tensors);  // now in the layout
+    std::vector<EditedTensor>().swap(model_.tensors);  // the layout has them now
     if (is_file) MU_TRY(check_outputs());
     for (const EditedFile& file : plan_.files) {
       const std::string& name = options_.output.empty() ? options_.model : file.path;
       MU_ASSIGN(gguf::SetFile planned, planned_file(file.header, file.size, name));
       plan_.after.files.push_back(std::move(planned));
-      MU_TRY(check_read_back(plan_.after.files.back(), file.header));
+      MU_TRY(check_read_back(plan_.after.files.back(), file.header, model_.limits));
     }
     return {};
   }
@@ -150,7 +151,7 @@ class EditPlanner {
     if (is_changed) source = std::make_shared<PlannedSource>(header, plan_.change->file_size, file.path, file.source);
     MU_ASSIGN(gguf::Document planned, gguf::parse(*source));
     plan_.after.files.push_back({file.path, std::move(source), std::move(planned)});
-    return is_changed ? check_read_back(plan_.after.files.back(), header) : Status{};
+    return is_changed ? check_read_back(plan_.after.files.back(), header, model_.limits) : Status{};
   }
 
   static Result<std::vector<gguf::OutKey>> keys_of(const gguf::SetFile& file) {
@@ -169,7 +170,7 @@ class EditPlanner {
     if (Status fits = fit_header(keys, tensors, alignment, document.data_offset); !fits) {
       return tl::make_unexpected(in_file(std::move(fits.error()), file.path));
     }
-    MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment, model_.version));
+    MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment, model_.version, model_.limits));
     // A different alignment changes the padding after the last tensor.
     const bool is_same_end = alignment == document.alignment || layout.file_size == document.file_size;
     bool is_same_data =
@@ -181,7 +182,7 @@ class EditPlanner {
       return input_error("edit-in-place-data", "the edit would move tensor data, which --in-place cannot do; use -o",
                          {}, {}, file.path);
     }
-    keys.clear();  // now in the header; a vocabulary is large
+    keys.clear();  // the header has them now, and a vocabulary is large
     keys.shrink_to_fit();
     plan_.headers.push_back(std::move(layout.header));
     return note_change(file, plan_.headers.back());

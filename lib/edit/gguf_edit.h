@@ -37,7 +37,7 @@ struct EditPlan {
   gguf::SplitSet before;               ///< without tensors, except in a dry run that changes some
   gguf::SplitSet after;                ///< the planned files; without tensors in a dry run that changes none. Unless
                                        ///< edited in place, their data reads as zeros
-  std::vector<gguf::SetFile> grafted;  ///< further files that tensors come from
+  std::vector<gguf::SetFile> grafted;  ///< other files that provide tensors
   std::vector<EditedFile> files;
   std::vector<std::string> headers;    ///< storage for the headers of `after` when editing in place
   std::optional<HeaderChange> change;  ///< nullopt unless edited in place and some byte changes

@@ -14,7 +14,7 @@ namespace modelutils::edit {
 struct ImportanceRequest {
   std::vector<std::string> inputs;  ///< one or more, in either format
   std::string output;               ///< "-" streams to standard output
-  bool legacy = false;              ///< write the format before GGUF
+  bool legacy = false;              ///< write the older format
   bool force = false;
 };
 

@@ -28,7 +28,7 @@ Result<std::string> resolve(const std::string& path) {
   return std::move(*target);
 }
 
-// Returns an error, or adds a remark with `force`.
+// Returns an error, or with `force` adds a remark instead.
 Status refuse(std::string code, std::string message, const std::string& path, bool force, Findings& remarks) {
   if (!force) return output_error(std::move(code), message + "; --force edits it anyway", path);
   Finding remark;
@@ -203,7 +203,7 @@ Result<std::optional<gguf::FoundJournal>> journal_to_recover(const ExclusiveFile
 }  // namespace
 
 std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after) {
-  constexpr std::size_t joined_gap = 64;  // a separate range costs 16 bytes and a write call
+  constexpr std::size_t joined_gap = 64;  // a separate range costs 16 bytes and one write call
   std::vector<gguf::EditRange> ranges;
   std::size_t at = 0;
   while (true) {

@@ -59,7 +59,7 @@ struct HeaderChange {
 /// Returns the change from `before` (the file's bytes up to its data section) to `after`, a header of the same length.
 HeaderChange header_change(std::string path, std::string_view before, std::string_view after, u64 file_size);
 
-/// Returns the bytes in which two strings of equal length differ. Differences a few bytes apart share a range.
+/// Returns the bytes in which two strings of equal length differ. Differences only a few bytes apart share a range.
 std::vector<gguf::EditRange> changed_ranges(std::string_view before, std::string_view after);
 
 /// Changes the header: writes the journal (never replacing one), compares the file with the plan, writes, syncs and

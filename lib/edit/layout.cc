@@ -136,7 +136,7 @@ class LayoutPlanner {
     file.tensors = end - begin;
     MU_ASSIGN(gguf::OutLayout layout,
               gguf::layout(keys, out_tensors(std::span(model_.tensors).subspan(begin, end - begin)), alignment_,
-                           model_.version));
+                           model_.version, model_.limits));
     for (std::size_t i = begin; i < end; ++i) {
       const EditedTensor& tensor = model_.tensors[i];
       const u64 to = layout.offsets[i - begin];
@@ -217,7 +217,8 @@ Status fit_header(std::vector<gguf::OutKey>& keys, const gguf::OutTensors& tenso
   if (size > data_offset) {
     return output_error(
         "edit-no-room",
-        fmt::format("this edit cannot be made in place (the header needs {} more); write a copy with -o",
+        fmt::format("this edit cannot be made in place (the header needs {} more); write a copy with room for later "
+                    "edits: -o OUT.gguf --reserve 64K",
                     counted(size - data_offset, "byte")));
   }
   return output_error(
@@ -257,8 +258,7 @@ class FileWriter {
 
   // Copies up to the first full block separately, so that the kernel can share the blocks that follow.
   Status copy(EditedPiece piece) {
-    const RandomAccessFile& source = *set_.files[piece.file].source->as_file();  // the planner refuses sources that are
-                                                                                 // not files
+    const RandomAccessFile& source = *set_.files[piece.file].source->as_file();  // the planner refuses pipes
     const u64 into_block = piece.to % shared_block_bytes;
     if (output_.is_seekable() && into_block != 0 && piece.from % shared_block_bytes == into_block) {
       MU_TRY(step(source, piece, std::min(piece.size, shared_block_bytes - into_block)));

@@ -217,7 +217,7 @@ Status put_scalar(std::string& out, ValueType type, std::string_view text) {
   return internal_error("an array inside an array");
 }
 
-// Encodes an element of a JSON array. Numbers pass as text, so that each type applies its own limits. "NaN" and
+// Encodes an element of a JSON array. Numbers are passed as text, so that each type checks its own limits. "NaN" and
 // "Infinity" are strings, as in gguf-dump's JSON.
 Status put_element(std::string& out, ValueType type, json::Element element) {
   std::string_view text;

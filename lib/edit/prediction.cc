@@ -91,8 +91,8 @@ class Grafter {
     return {};
   }
 
-  // True if `all` repeats `one` for every layer of the trunk. The number then became a list only because the blocks for
-  // prediction have another one.
+  // True if `all` repeats `one` for every layer of the trunk. In that case the number became a list only because the
+  // prediction blocks have a different one.
   bool is_that_of_layers(const gguf::KeyElements& one, const gguf::KeyElements& all) const {
     const u64 size = one.bytes.size();
     if (one.type != all.type || size == 0 || all.count != block_.blocks || all.bytes.size() != size * block_.blocks)
@@ -103,8 +103,8 @@ class Grafter {
     return true;
   }
 
-  // Turns numbers into per-layer arrays. An array has one element per layer if the block's file has a longer one with
-  // an element per block.
+  // Turns numbers into per-layer arrays. Does so where the block's file has a longer array, with additional elements
+  // for the blocks.
   Status lengthen_arrays() {
     NameIndex names;
     for (const gguf::OutKey& key : only_.keys) names.insert(key.key);  // read_edited_model() leaves no repeats

@@ -1,5 +1,5 @@
-// The tensors of a model of any format, as their headers describe them, and the files that hold them, in which every
-// byte belongs to something. --data, --hash, --values, --stats, comparisons and converters work on these.
+// The tensors of a model of any format, as their headers describe them, and the files that hold them, with every byte
+// accounted for. --data, --hash, --values, --stats, comparisons and converters work on these.
 #pragma once
 
 #include <algorithm>
@@ -72,7 +72,7 @@ struct Tensor {
   bool is_readable() const { return unreadable == Unreadable::no; }
 };
 
-/// Stores names and shapes that no document has. Stored items never move.
+/// Owns names and shapes that no document owns. Stored items never move.
 class KeptTexts {
  public:
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
@@ -85,7 +85,7 @@ class KeptTexts {
 
 struct CatalogFile {
   std::string path;
-  std::string base_name;  ///< for manifests, which use names that survive a move
+  std::string base_name;  ///< for manifests, whose names must remain valid after a move
   std::shared_ptr<ByteSource> source;
 };
 

@@ -1,5 +1,5 @@
-// What caches of downloads know of a file: where its content lies and what it should be, in Ollama's manifests, too
-// (docs/formats/caches.md). Names and small records are read, never the content.
+// Records that download caches and Ollama's manifests keep about a file: the location of its content and its expected
+// checksum and size (docs/formats/caches.md). Reads names and small records, never the content.
 #pragma once
 
 #include <memory>

@@ -23,6 +23,7 @@
 #include "io/model_folder.h"
 #include "io/remote_address.h"
 #include "json/reader.h"
+#include "model/download_record.h"
 
 namespace modelutils {
 
@@ -174,7 +175,12 @@ Error unknown_format(const PathProbe& probe) {
   if (const auto adapter = probe.is_directory ? peft_adapter(probe.path) : std::optional<PeftAdapter>()) {
     message = fmt::format("is a {}, without its weights", adapter->text());
   } else if (probe.is_directory) {
-    message = "contains no recognised model";
+    const std::string file = gguf_in(probe.path), snapshot = snapshot_in(probe.path);
+    message = !file.empty()
+                  ? fmt::format("is a directory: name one of its files, such as '{}'", path_in(probe.path, file))
+              : !snapshot.empty()
+                  ? fmt::format("is a folder of a download cache: the model is in '{}'", path_in(probe.path, snapshot))
+                  : "contains no recognised model";
   } else if (const FileKind kind = file_kind(probe.head); kind == FileKind::unknown) {
     message = "unrecognised format: not GGUF, safetensors, PyTorch, MLX or BUMPWGT";
   } else {

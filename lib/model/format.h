@@ -1,5 +1,5 @@
-// What a path is: the one place that decides it, from the name, the first bytes and what lies in a directory, be it an
-// adapter of PEFT or mlx-lm, a repository at an address, or a tree of models.
+// Determines the format of a path from its name, its first bytes and the entries of a directory: a model of any format,
+// an adapter of PEFT or mlx-lm, a repository at an address, or a tree of models. No other code decides this.
 #pragma once
 
 #include <memory>

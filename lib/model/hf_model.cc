@@ -31,6 +31,7 @@ std::string_view reason_text(LeftOutReason reason) {
     case LeftOutReason::tied_copy: return "a copy of the embedding: the model is tied";
     case LeftOutReason::loader_copy: return "a copy that only llama.cpp's loader needs";
     case LeftOutReason::zero_bias: return "all zero, so it adds nothing";
+    case LeftOutReason::beside_model: return "part of another model in the file";
     case LeftOutReason::beside_weights: return "stored next to the weights";
     case LeftOutReason::in_config: break;
   }
@@ -41,8 +42,9 @@ std::string left_out_text(const LeftOut& tensor) {
   return fmt::format("{} ({})", tensor.name, reason_text(tensor.reason));
 }
 
-void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings) {
+void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings, bool loses_projector) {
   for (const LeftOutReason reason : {LeftOutReason::other_part, LeftOutReason::prediction}) {
+    if (reason == LeftOutReason::other_part && !loses_projector) continue;
     const auto is_one = [&](const LeftOut& tensor) { return tensor.reason == reason; };
     const auto first = std::ranges::find_if(tensors, is_one);
     if (first == tensors.end()) continue;
@@ -52,7 +54,8 @@ void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings) {
         fmt::format("{} of the model {} not in the output: {}", counted(count, "tensor"), verb(count, "is", "are"),
                     reason == LeftOutReason::prediction
                         ? "multi-token prediction (MTP) layers"
-                        : "parts for vision or audio, which llama.cpp reads from a file of its own (mmproj)"),
+                        : "parts for vision or audio, which llama.cpp reads from a file of its own (mmproj); "
+                          "--with-mmproj FILE writes that, too"),
         at_tensor(first->name));
   }
 }
@@ -70,6 +73,12 @@ class MatrixCollector {
     const arch::PredictionForm& form = model.family->prediction;
     keeps_prediction_ = !form.tensors.empty() && prediction != PredictionChoice::drop &&
                         (prediction != PredictionChoice::by_runtime || form.runs);
+  }
+
+  /// Collects only the tensors whose names in the files fulfil the condition, under these names.
+  Status collect_part(const WantedName& is_wanted) {
+    is_wanted_ = &is_wanted;
+    return collect();
   }
 
   Status collect() {
@@ -103,6 +112,13 @@ class MatrixCollector {
       if (is_part[i]) continue;
       const std::string_view stored_name = model_.model->catalog().tensors[i].name;
       const auto module = by_weight.find(i);
+      if (is_wanted_ != nullptr) {
+        if (!(*is_wanted_)(stored_name)) continue;
+        const bool is_packed = module != by_weight.end() && module->second->quantized;
+        MU_TRY(add(is_packed ? std::string(module->second->path) + ".weight" : std::string(stored_name), i,
+                   module == by_weight.end() ? nullptr : module->second));
+        continue;
+      }
       const std::string name =
           module != by_weight.end() ? weight_name(*module->second, stored_name) : hf::canonical_name(stored_name);
       const std::optional<std::string> name_in_block =
@@ -215,6 +231,7 @@ class MatrixCollector {
   const SafetensorsModel& opened_;
   arch::Names names_;
   bool keeps_prediction_ = false;
+  const WantedName* is_wanted_ = nullptr;
 };
 
 // Blocks requested by name must exist, and the family must support them.
@@ -254,6 +271,18 @@ HfModel::HfModel(std::shared_ptr<const Model> from)
       directory(opened().set.path),
       is_mlx(modelutils::is_mlx(opened())) {}
 
+namespace {
+
+const hf::Config& no_config() {
+  static const hf::Config config;
+  return config;
+}
+
+}  // namespace
+
+HfModel::HfModel(std::shared_ptr<const Model> from, const arch::Family& of)
+    : model(std::move(from)), config(no_config()), directory(model->path()), family(&of) {}
+
 Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> from, PredictionChoice prediction) {
   const SafetensorsModel& opened = *from->safetensors;
   if (opened.config_error) return tl::make_unexpected(*opened.config_error);
@@ -289,6 +318,16 @@ Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> f
   MatrixCollector collector(*model, prediction);
   MU_TRY(collector.collect());
   MU_TRY(check_prediction(*model, prediction));
+  return model;
+}
+
+Result<std::unique_ptr<HfModel>> understand_part(std::shared_ptr<const Model> from, const arch::Family& family,
+                                                 const WantedName& is_wanted) {
+  auto model = std::make_unique<HfModel>(std::move(from));
+  model->family = &family;
+  model->is_mlx = says_mlx(model->opened());
+  MatrixCollector collector(*model, PredictionChoice::drop);
+  MU_TRY(collector.collect_part(is_wanted));
   return model;
 }
 

@@ -2,6 +2,7 @@
 // output keeps, under its canonical name. Reads headers, and the small tensors that settle forms.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,7 @@ enum class LeftOutReason : u8 {
   loader_copy,        ///< a copy that only llama.cpp's loader requires
   in_config,          ///< config.json has the same information
   zero_bias,          ///< a bias of zeros, which GPTQ's writers add to every module
+  beside_model,       ///< a part of a file with several models: a VAE, a text encoder
   beside_weights,     ///< not a weight of the model: an optimizer's state
 };
 
@@ -43,8 +45,8 @@ struct LeftOut {
 std::string left_out_text(const LeftOut& tensor);
 
 /// Adds a warning "convert-left-out" for each reason that loses weights. Copies and values that are stated or computed
-/// elsewhere are not losses.
-void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings);
+/// elsewhere are not losses. With `loses_projector` false, neither are vision and audio parts.
+void warn_of_losses(const std::vector<LeftOut>& tensors, FindingLog& findings, bool loses_projector = true);
 
 /// What to do with blocks that predict further tokens.
 enum class PredictionChoice : u8 {
@@ -57,6 +59,8 @@ enum class PredictionChoice : u8 {
 struct HfModel {
   /// `from` is a directory with a config.
   explicit HfModel(std::shared_ptr<const Model> from);
+  /// A model without a config of a language model. `of` must outlive the object.
+  HfModel(std::shared_ptr<const Model> from, const arch::Family& of);
   HfModel(const HfModel&) = delete;
   HfModel& operator=(const HfModel&) = delete;
 
@@ -82,5 +86,14 @@ struct HfModel {
 /// has none).
 Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> model,
                                                   PredictionChoice prediction = PredictionChoice::by_runtime);
+
+/// True for the tensors that are wanted, by their names in the files.
+using WantedName = std::function<bool(std::string_view)>;
+
+/// Reads the part of a directory whose names fulfil the condition, with the files' names instead of canonical ones, for
+/// a family that is not the language model's. Errors: those of understand_model() about forms and tensors.
+/// Precondition: the directory has a config.json.
+Result<std::unique_ptr<HfModel>> understand_part(std::shared_ptr<const Model> model, const arch::Family& family,
+                                                 const WantedName& is_wanted);
 
 }  // namespace modelutils

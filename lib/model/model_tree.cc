@@ -152,7 +152,7 @@ class Walk {
     return false;
   }
 
-  // Finds a model that consists of the whole folder. It is one entry, and its files are none.
+  // Finds a model that consists of the whole folder. Such a model is one entry, and its files are not listed as others.
   void find_folder_model(Folder& folder) {
     if (folder.has_index || (folder.has_config && (folder.has_weights || folder.has_checkpoints))) {
       const safetensors::Folder weights(joined(folder.path, ""));

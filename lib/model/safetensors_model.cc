@@ -18,7 +18,7 @@ namespace modelutils {
 
 namespace {
 
-/// The source of a file in a set. Owns what names and shapes in the set's document are views of.
+/// The source of a file in a set. Owns the data to which names and shapes in the set's document refer.
 class CheckpointSource : public pytorch::ContiguousSource {
  public:
   CheckpointSource(std::shared_ptr<ByteSource> file, std::shared_ptr<const pytorch::Document> checkpoint)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "report/layer_grid.h"
+#include "report/listing_forms.h"
 
 namespace modelutils {
 
@@ -84,6 +85,66 @@ void card_range(json::Writer& json, std::string_view name, const std::optional<R
   json.number(range->high);
 }
 
+}  // namespace
+
+void write_towers(json::Writer& json, std::span<const TowerFacts> towers) {
+  if (towers.empty()) return;
+  const auto in_towers = json.array("towers");
+  for (const TowerFacts& tower : towers) {
+    const auto in_object = json.object();
+    json.member("encoder", tower.encoder);
+    json.member("type", tower.type);
+    json.member_or_null("image_size", tower.image_size);
+    json.member_or_null("patch_size", tower.patch_size);
+    card_range(json, "tokens", tower.tokens);
+    json.values("mean", tower.mean);
+    json.values("std", tower.deviation);
+    card_range(json, "pixels", tower.pixels);
+    card_range(json, "tiles", tower.tiles);
+    json.member_or_null("mel_bins", tower.mel_bins);
+    json.member_or_null("layers", tower.layers);
+    json.member_or_null("width", tower.width);
+    json.member("parts", tower.parts);
+  }
+}
+
+void write_image_member(json::Writer& json, const ModelFacts& facts) {
+  if (!facts.image) return;
+  const ImageFacts& image = *facts.image;
+  const auto in_image = json.object("image");
+  json.member("architecture", image.architecture);
+  json.member("title", image.title);
+  json.values("variants", image.variants);
+  {
+    const auto in_blocks = json.object("blocks");
+    for (const ImageStack& stack : image.stacks) json.member(stack.name, stack.blocks);
+  }
+  json.member_or_null("width", image.width);
+  json.member_or_null("inputs", image.inputs);
+  json.member_or_null("text_width", image.text_width);
+  {
+    const auto in_roles = json.object("roles");
+    for (const ImageRole& role : image.roles) {
+      const auto in_role = json.object(role.name);
+      for (const RoleType& type : role.types) {
+        const auto in_type = json.object(type.type);
+        json.member("tensors", type.tensors);
+        json.member("bytes", type.bytes);
+      }
+    }
+  }
+  json.member("text_encoders", image.text_encoders);
+  json.member("vae", image.vae);
+  const auto in_parts = json.array("other_parts");
+  for (const ImageRest& part : image.rest) {
+    const auto in_part = json.object();
+    json.member("prefix", part.part);
+    json.member("tensors", part.tensors);
+  }
+}
+
+namespace {
+
 void write_card_facts(json::Writer& json, const ModelFacts& facts) {
   json.member("architecture", facts.architecture);
   json.member("name", facts.name);
@@ -103,6 +164,16 @@ void write_card_facts(json::Writer& json, const ModelFacts& facts) {
   json.member_or_null("tensor_bytes", facts.tensor_bytes);
   json.member_or_null("bits_per_weight", facts.bits_per_weight);
   json.member_or_null("file_size", facts.file_size);
+  write_image_member(json, facts);
+  {
+    const auto in_stop = json.array("stop");
+    for (const NamedToken& token : facts.stops) {
+      const auto in_object = json.object();
+      json.member("id", token.id);
+      json.member("text", token.text);
+    }
+  }
+  write_towers(json, facts.towers);
   const auto in_types = json.array("types");
   for (const TypeTotal& total : facts.types) {
     const auto in_object = json.object();
@@ -122,6 +193,21 @@ void write_card_json(json::Writer& json, const Card& card) {
   json.member("kind", card.kind);
   write_card_facts(json, card.facts);
   write_grid_members(json, card.tensors);
+}
+
+Status write_listing_card(TextOutput& out, const Listing& listing, const ListingOptions&) {
+  const bool is_gguf = listing.format == Listing::Format::gguf;
+  const bool is_mlx = listing.kind.starts_with("MLX");
+  const std::vector<GridTensor> tensors = grid_tensors(listing);
+  json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
+  write_card_json(json, {listing.path,
+                         is_gguf  ? "gguf"
+                         : is_mlx ? "mlx"
+                                  : "safetensors",
+                         listing.facts, listing.kind, tensors});
+  json.end_line();
+  json.flush();
+  return {};
 }
 
 }  // namespace modelutils

@@ -24,6 +24,11 @@ struct Card {
   std::span<const GridTensor> tensors;  ///< with their types as text
 };
 
+/// Writes the member "towers" if there are any.
+void write_towers(json::Writer& json, std::span<const TowerFacts> towers);
+/// Writes the member "image", if the model is an image or video model.
+void write_image_member(json::Writer& json, const ModelFacts& facts);
+
 /// Writes one object, "card/1" (docs/json.md).
 void write_card_json(json::Writer& json, const Card& card);
 

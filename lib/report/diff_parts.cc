@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/escape.h"
 #include "base/text.h"
@@ -42,6 +41,16 @@ std::vector<std::string_view> words_of(std::string_view text) {
     text.remove_prefix(size);
   }
   return words;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+    lines.push_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return lines;
 }
 
 using Words = std::vector<std::string_view>;
@@ -114,9 +123,7 @@ std::string same_text(std::string_view text, bool is_first, bool is_last) {
 
 }  // namespace
 
-std::vector<WordRun> word_diff(std::string_view text_a, std::string_view text_b) {
-  const Words a = words_of(text_a);
-  const Words b = words_of(text_b);
+static std::vector<WordRun> diff_of(const Words& a, const Words& b) {
   const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t begin = 0;
   while (begin < shorter && a[begin] == b[begin]) ++begin;
@@ -127,6 +134,14 @@ std::vector<WordRun> word_diff(std::string_view text_a, std::string_view text_b)
   add_middle(a, b, begin, a.size() - end, b.size() - end, runs);
   for (std::size_t i = a.size() - end; i < a.size(); ++i) runs.add(WordRun::Kind::same, a[i]);
   return runs.take();
+}
+
+std::vector<WordRun> word_diff(std::string_view a, std::string_view b) {
+  return diff_of(words_of(a), words_of(b));
+}
+
+std::vector<WordRun> line_diff(std::string_view a, std::string_view b) {
+  return diff_of(lines_of(a), lines_of(b));
 }
 
 std::string word_diff_text(std::string_view a, std::string_view b, const Style& style) {
@@ -234,6 +249,13 @@ Result<std::string> key_value_text(const ListedKey& key) {
   return shown(key.value);
 }
 
+bool is_of_lines(const KeyChange& change) {
+  const auto* a = std::get_if<std::string_view>(&change.a->value);
+  const auto* b = std::get_if<std::string_view>(&change.b->value);
+  const auto has_lines = [](std::string_view text) { return text.find('\n') < text.size() - 1; };
+  return a != nullptr && b != nullptr && (has_lines(*a) || has_lines(*b));
+}
+
 Result<std::string> key_change_text(const KeyChange& change, const Style& style) {
   const bool same_type = key_type_text(*change.a) == key_type_text(*change.b);
   if (std::holds_alternative<ListedArray>(change.a->value) && std::holds_alternative<ListedArray>(change.b->value) &&
@@ -293,12 +315,6 @@ std::string tensor_text(const ComparedModel& side, const Tensor& tensor) {
   return tensor.ne.empty() ? type : fmt::format("{}, {}", type, shape_text(tensor.ne));
 }
 
-std::string rms_text(double rms) {
-  if (!std::isfinite(rms)) return "infinite";
-  if (rms == 0) return "0";
-  return fmt::format("{:.3g} %", rms * 100);
-}
-
 std::vector<std::string> difference_phrases(const ModelDiff& diff) {
   std::vector<std::string> phrases;
   const auto add = [&](u64 number, std::string_view noun, std::string_view what) {
@@ -348,7 +364,7 @@ std::vector<TensorChange> worst_first(const ModelDiff& diff) {
 
 std::string measurement_text(const Measurement& measured) {
   if (!measured.problem.empty()) return escape(measured.problem);
-  std::string text = fmt::format("RMS {}, largest {:.3g}, cosine {:.6f}", rms_text(measured.sums.rms()),
+  std::string text = fmt::format("RMS {}, largest {:.3g}, cosine {:.6f}", error_percent(measured.sums.rms()),
                                  measured.sums.max_abs, measured.sums.cosine());
   if (measured.sums.unordered > 0) {
     text += fmt::format(", {} NaN or infinite on one side", counted(measured.sums.unordered, "value"));
@@ -356,7 +372,7 @@ std::string measurement_text(const Measurement& measured) {
   if (measured.worst.size() > 1) {
     text += ", worst rows";
     for (std::size_t i = 0; i < measured.worst.size(); ++i) {
-      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", measured.worst[i].row, rms_text(measured.worst[i].rms));
+      text += fmt::format("{} {} ({})", i == 0 ? "" : ",", measured.worst[i].row, error_percent(measured.worst[i].rms));
     }
   }
   return text;

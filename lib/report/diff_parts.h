@@ -25,6 +25,13 @@ struct WordRun {
 /// than a few thousand words, everything between the first and the last difference is one change.
 std::vector<WordRun> word_diff(std::string_view a, std::string_view b);
 
+/// Like word_diff(), with whole lines, line feeds included, instead of words.
+std::vector<WordRun> line_diff(std::string_view a, std::string_view b);
+
+/// True if the change should be shown line by line, as for a chat template: at least one of the two texts has several
+/// lines.
+bool is_of_lines(const KeyChange& change);
+
 /// Returns word_diff() as one line for people, in the manner of git: "… some [-old-]{+new+} words …", or in colours
 /// without the brackets. Escaped. Shows only the words next to a change and only the beginning of long changes.
 std::string word_diff_text(std::string_view a, std::string_view b, const Style& style);
@@ -65,9 +72,6 @@ class TensorGroups {
 
 /// Returns for example "Q4_K, 4096 × 32000".
 std::string tensor_text(const ComparedModel& side, const Tensor& tensor);
-
-/// Returns for example "0.52 %", "3.1e-05 %" or "infinite".
-std::string rms_text(double rms);
 
 /// Returns one phrase per kind of difference: "2 keys changed, 1 tensor added, 3 tensors with different values".
 std::vector<std::string> difference_phrases(const ModelDiff& diff);

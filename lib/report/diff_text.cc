@@ -71,6 +71,72 @@ class DiffText {
     }
   }
 
+  // Writes a change of a text with several lines as `diff -u` does, with two unchanged lines around each change.
+  void write_lines(const KeyChange& change) {
+    constexpr std::size_t around = 2, most_lines = 400;
+    const std::vector<DiffLine> lines =
+        diff_lines(std::get<std::string_view>(change.a->value), std::get<std::string_view>(change.b->value));
+    std::vector<bool> is_shown(lines.size());
+    u64 removed = 0, added = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (lines[i].kind == WordRun::Kind::same) continue;
+      ++(lines[i].kind == WordRun::Kind::removed ? removed : added);
+      for (std::size_t j = i - std::min(i, around); j < lines.size() && j <= i + around; ++j) is_shown[j] = true;
+    }
+    line('~', escape(change.a->name), fmt::format("{} removed, {} added", counted(removed, "line"), thousands(added)));
+    std::size_t written = 0;
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (!is_shown[i]) continue;
+      if (++written > most_lines) {
+        out_ << "      … more\n";
+        return;
+      }
+      if (i == 0 || !is_shown[i - 1]) {
+        out_ << "      " << style_(Paint::label, fmt::format("@@ -{} +{} @@", lines[i].line_a, lines[i].line_b))
+             << "\n";
+      }
+      write_line(lines[i]);
+    }
+  }
+
+  struct DiffLine {
+    WordRun::Kind kind;
+    std::string_view text;       ///< with its line feed
+    u64 line_a = 0, line_b = 0;  ///< numbers, from 1, of this line or of the next one
+  };
+
+  static std::vector<DiffLine> diff_lines(std::string_view a, std::string_view b) {
+    std::vector<DiffLine> lines;
+    u64 line_a = 1, line_b = 1;
+    for (const WordRun& run : line_diff(a, b)) {
+      for (std::string_view text = run.text; !text.empty();) {
+        const std::size_t size = std::min(text.find('\n'), text.size() - 1) + 1;
+        lines.push_back({run.kind, text.substr(0, size), line_a, line_b});
+        line_a += run.kind == WordRun::Kind::added ? 0 : 1;
+        line_b += run.kind == WordRun::Kind::removed ? 0 : 1;
+        text.remove_prefix(size);
+      }
+    }
+    return lines;
+  }
+
+  void write_line(const DiffLine& line) {
+    const bool has_feed = line.text.ends_with('\n');
+    const std::string text = escape(line.text.substr(0, line.text.size() - (has_feed ? 1 : 0)));
+    const char sign = line.kind == WordRun::Kind::same ? ' ' : line.kind == WordRun::Kind::removed ? '-' : '+';
+    const Paint paint = sign == '-' ? Paint::removed : sign == '+' ? Paint::added : Paint::plain;
+    std::string shown = std::string(1, sign) + " " + text;
+    if (options_.width > 0) {
+      std::string wrapped;
+      append_wrapped(wrapped, shown, 6, 8, options_.width);
+      wrapped.pop_back();
+      shown = std::move(wrapped);
+    }
+    shown.resize(shown.find_last_not_of(' ') + 1);
+    out_ << "      " << style_(paint, shown) << "\n";
+    if (!has_feed && sign != ' ') out_ << "      \\ no line feed at the end\n";
+  }
+
   Status write_keys(std::string_view section, const KeyChanges& keys) {
     if (keys.size() == 0) return {};
     std::string what;
@@ -82,6 +148,10 @@ class DiffText {
     count(keys.changed.size(), "changed");
     heading(section, what);
     for (const KeyChange& change : keys.changed) {
+      if (is_of_lines(change)) {
+        write_lines(change);
+        continue;
+      }
       MU_ASSIGN(std::string text, key_change_text(change, style_));
       MU_ASSIGN(const std::string a, named_token_text(diff_.a, *change.a));
       MU_ASSIGN(const std::string b, named_token_text(diff_.b, *change.b));
@@ -166,7 +236,7 @@ class DiffText {
     for (const TensorChange& change : worst) within += diff_.is_within(*change.measured) ? 1 : 0;
     std::string what = fmt::format("{} of {} {}", thousands(worst.size()), counted(diff_.measured.size(), "tensor"),
                                    verb(worst.size(), "differs", "differ"));
-    if (diff_.max_rms) what += fmt::format(", {} of them by no more than {}", within, rms_text(*diff_.max_rms));
+    if (diff_.max_rms) what += fmt::format(", {} of them by no more than {:g} %", within, 100 * *diff_.max_rms);
     heading("values", what);
     const std::size_t shown = static_cast<std::size_t>(std::min<u64>(options_.top, worst.size()));
     for (std::size_t i = 0; i < shown; ++i) {
@@ -193,7 +263,7 @@ class DiffText {
                   cells = {{escape(role.name, 40)},
                            {thousands(role.tensors)},
                            {thousands(role.equal)},
-                           {rms_text(role.sums.rms())},
+                           {error_percent(role.sums.rms())},
                            {fmt::format("{:.3g}", role.sums.max_abs)},
                            {fmt::format("{:.6f}", role.sums.cosine())}};
                 },
@@ -209,7 +279,7 @@ class DiffText {
     const std::size_t width = options_.width == 0 ? 120 : std::max<std::size_t>(options_.width, 40);
     const std::vector<ValueTotal> layers = totals_by_layer(diff_);
     const auto error_of = [](const ValueTotal& layer) {
-      return layer.equal == layer.tensors ? std::string("=") : rms_text(layer.sums.rms());
+      return layer.equal == layer.tensors ? std::string("=") : error_percent(layer.sums.rms());
     };
     const auto prefix_of = [](const ValueTotal& layer) { return layer.name.substr(0, layer.name.rfind('.') + 1); };
     std::string line = "  by layer:", known_prefix;

@@ -80,7 +80,7 @@ void dump_names(TextOutput& out, const Listing& listing, DumpRequest::Names name
 
 Status dump_statistics(TextOutput& out, const ListingSource& source, const Listing& listing,
                        const std::string& shown_path, const DumpRequest& request) {
-  MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(source.model(), listing.tensors));
+  MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(source.model(), listing.tensors, request.progress));
   if (!request.json && !request.csv && !request.options.first) out << "\n";
   write_statistics(out, rows,
                    {request.json, request.csv, request.options.first, shown_path, request.options.width,
@@ -106,8 +106,8 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
     return {};
   }
   if (request.statistics) return dump_statistics(out, source, listing, shown_path, request);
-  if (request.json) return write_listing_json(out, listing, request.options);
   const ListingForm& form = request.form != nullptr ? *request.form : listing_forms().front();
+  if (request.json) return form.write_json(out, listing, request.options);
   if (form.is_for_people && !request.options.first) out << "\n";
   return form.write(out, listing, request.options);
 }
@@ -144,6 +144,38 @@ Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::strin
   return write_tokens(out, std::move(keys), *request.tokens,
                       {request.json, options.for_terminal, options.first, options.width, Style(options.color),
                        options.several ? path : std::string()});
+}
+
+FolderModel folder_model(const Listing& listing) {
+  FolderModel model;
+  model.architecture = listing.facts.architecture;
+  model.parameters = listing.facts.parameters;
+  if (!listing.facts.companion.empty()) model.type = listing.facts.companion.front();
+  if (model.type.empty()) model.type = listing.facts.mix;
+  const std::vector<TypeTotal>& types = listing.is_packed() ? listing.forms : listing.facts.types;
+  if (!model.type.empty() || types.empty()) return model;
+  const auto bytes_of = [](const TypeTotal& total) { return total.bytes.value_or(0); };
+  model.type = std::ranges::max_element(types, {}, bytes_of)->name;
+  return model;
+}
+
+void write_folder(TextOutput& out, std::span<const FolderModel> models, const ListingOptions& options) {
+  constexpr std::size_t least_path = 24;
+  const auto text_or_unknown = [](const std::string& text) { return text.empty() ? "?" : escape(text, 32); };
+  const RowSource row = [&](std::size_t number, std::vector<Cell>& cells) {
+    const FolderModel& model = models[number];
+    cells = {{escape(model.path), Paint::title},
+             {text_or_unknown(model.architecture), Paint::plain},
+             {model.parameters ? count_text(*model.parameters) : "?", Paint::number},
+             {text_or_unknown(model.type), Paint::plain},
+             {byte_text(model.bytes), Paint::number}};
+  };
+  const std::vector<Column> columns = {{"model", Align::left, least_path, 0, 0, true},
+                                       {"architecture", Align::left, 0, 3},
+                                       {"params", Align::right, 0, 2},
+                                       {"type", Align::left, 0, 1},
+                                       {"size", Align::right}};
+  write_table(out, columns, models.size(), row, {options.width, 0, false, Style(options.color)});
 }
 
 namespace {

@@ -30,6 +30,7 @@ struct DumpRequest {
   std::optional<u64> count;           ///< print at most this many values
   bool raw = false;                   ///< print the values as stored
   bool statistics = false;
+  Progress* progress = nullptr;           ///< shown while statistics are made
   std::optional<memory::FitRequest> fit;  ///< report whether the model fits instead of listing it: dump_fit()
   bool fit_layers = false;
   std::optional<TokenRequest> tokens;   ///< print tokens instead of a listing: dump_tokens()
@@ -37,6 +38,7 @@ struct DumpRequest {
                                         ///< tokens
   std::string template_name;            ///< name of the chat template for the prompt
   Names names = Names::none;
+  bool is_plain = false;  ///< no form of output and no selection was requested
 };
 
 /// Prints one model. Errors: those of reading, "key-not-found", "tensor-not-found", "tensor-no-decoder".
@@ -55,6 +57,23 @@ Status dump_prompt(TextOutput& out, const ChatSource& chat, const TokenizerKeys&
 
 /// Prints tokens. Errors: those of write_tokens().
 Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request);
+
+// The models of a folder, one per line.
+
+/// Texts are raw text of the files.
+struct FolderModel {
+  std::string path;
+  std::string architecture;
+  std::optional<u64> parameters;
+  std::string type;  ///< the mix, otherwise the type or form with the most bytes
+  u64 bytes = 0;     ///< of all its files
+};
+
+/// Returns the model's line, without its path and size.
+FolderModel folder_model(const Listing& listing);
+
+/// Writes a line per model. Only `width` and `color` of the options count.
+void write_folder(TextOutput& out, std::span<const FolderModel> models, const ListingOptions& options);
 
 // The files of a repository, as text and as JSON.
 

@@ -21,6 +21,13 @@ class FitJson {
       out_.member("path", path_);
       out_.member("architecture", report_.architecture);
       if (report_.is_draft) out_.member("draft", true);
+      if (const auto& projector = report_.request.projector) {
+        const auto in_projector = out_.object("projector");
+        out_.member("path", projector->path);
+        out_.member("weights_bytes", projector->weights);
+        out_.member("compute_bytes", projector->compute);
+        out_.member("picture", projector->picture);
+      }
       out_.member_or_null("trained_context", report_.trained_context);
       write_options();
       const auto in_contexts = out_.array("contexts");
@@ -33,7 +40,7 @@ class FitJson {
  private:
   // Writes a value that exists only for known architectures.
   void known(std::string_view name, u64 value) {
-    out_.member_or_null(name, report_.is_known ? std::optional<u64>(value) : std::nullopt);
+    out_.member_or_null(name, report_.is_known || report_.is_projector ? std::optional<u64>(value) : std::nullopt);
   }
 
   static std::string lower(std::string_view text) {
@@ -68,6 +75,7 @@ class FitJson {
     out_.values("gpus", available.gpus);
     out_.member_or_null("ram", available.ram);
     out_.member_or_null("memory", available.unified);
+    out_.member_or_null("mac", available.mac);
     out_.member("margin", available.margin);
   }
 

@@ -56,12 +56,13 @@ using memory::LayerCache;
 
 constexpr std::string_view none = "–";
 
-std::string gib(u64 bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(u64{1} << 30));
+// All sizes of a report have the same unit, so that they can be compared and added up.
+std::string gigabytes(u64 bytes) {
+  return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e9);
 }
 
-std::string mib(u64 bytes) {
-  return fmt::format("{:.2f}", static_cast<double>(bytes) / static_cast<double>(u64{1} << 20));
+std::string megabytes(u64 bytes) {
+  return fmt::format("{:.2f}", static_cast<double>(bytes) / 1e6);
 }
 
 class FitText {
@@ -71,8 +72,13 @@ class FitText {
 
   void write() {
     out_ << style_(Paint::title, path_ == "-" ? "standard input" : escape(path_)) << "\n";
-    line("architecture",
-         {escape(report_.architecture), fmt::format("{} and the output layer", counted(report_.blocks, "layer"))});
+    if (report_.is_projector) {
+      line("projector", {"what it adds to its model's memory"});
+    } else {
+      line("architecture",
+           {escape(report_.architecture), fmt::format("{} and the output layer", counted(report_.blocks, "layer"))});
+    }
+    if (!report_.is_projector && report_.request.projector) line("projector", projector_texts());
     if (report_.is_planned) line("counted", {"the GGUF that mlx2gguf would write"});
     if (report_.is_known) line("runs with", run_texts());
     if (report_.request.available.is_limited()) line("memory", available_texts());
@@ -102,19 +108,30 @@ class FitText {
             run.full_windows ? "full cache for sliding windows" : ""};
   }
 
+  std::vector<std::string> projector_texts() const {
+    const memory::ProjectorMemory& projector = *report_.request.projector;
+    return {escape(projector.path), fmt::format("weights {} GB", gigabytes(projector.weights)),
+            fmt::format("compute {} GB", gigabytes(projector.compute)), "included below"};
+  }
+
   std::vector<std::string> available_texts() const {
     const Available& available = report_.request.available;
-    std::string margin = fmt::format(", {} GiB of it left free", gib(available.margin));
-    if (available.unified) return {fmt::format("unified {} GiB{}", gib(*available.unified), margin)};
-    if (!available.gpu) return {"no GPU", fmt::format("RAM {} GiB{}", gib(*available.ram), margin)};
-    std::string gpus = "GPU ";
-    for (std::size_t i = 0; i < available.gpus.size(); ++i) gpus += (i == 0 ? "" : " + ") + gib(available.gpus[i]);
-    if (available.gpus.empty()) {
-      gpus += gib(*available.gpu);
-    } else {
-      margin = fmt::format(", {} GiB of each left free", gib(available.margin));
+    std::string margin = fmt::format(", {} GB of it left free", gigabytes(available.margin));
+    if (available.mac) {
+      return {fmt::format("Mac {} GB", gigabytes(*available.mac)),
+              fmt::format("{} GB for its GPU{}", gigabytes(*available.unified), margin)};
     }
-    return {gpus + " GiB" + margin, available.ram ? fmt::format("RAM {} GiB", gib(*available.ram)) : std::string()};
+    if (available.unified) return {fmt::format("unified {} GB{}", gigabytes(*available.unified), margin)};
+    if (!available.gpu) return {"no GPU", fmt::format("RAM {} GB{}", gigabytes(*available.ram), margin)};
+    std::string gpus = "GPU ";
+    for (std::size_t i = 0; i < available.gpus.size(); ++i)
+      gpus += (i == 0 ? "" : " + ") + gigabytes(available.gpus[i]);
+    if (available.gpus.empty()) {
+      gpus += gigabytes(*available.gpu);
+    } else {
+      margin = fmt::format(", {} GB of each left free", gigabytes(available.margin));
+    }
+    return {gpus + " GB" + margin, available.ram ? fmt::format("RAM {} GB", gigabytes(*available.ram)) : std::string()};
   }
 
   std::string tokens(const ContextFit& context) const {
@@ -123,29 +140,33 @@ class FitText {
 
   void write_sizes() {
     const std::vector<Column> columns = {
-        {"context", Align::right},     {"weights", Align::right}, {"KV cache", Align::right},
-        {"state", Align::right, 0, 2}, {"compute", Align::right}, {"from – to", Align::left, 0, 1},
-        {"GPU", Align::right},         {"host", Align::right},    {"layers on GPU", Align::right, 0, 3}};
+        {"context", Align::right},     {"weights", Align::right},       {"KV cache", Align::right},
+        {"state", Align::right, 0, 2}, {"compute", Align::right, 0, 1}, {"from – to", Align::left, 0, 3},
+        {"GPU", Align::right},         {"host", Align::right},          {"layers on GPU", Align::right}};
     const RowSource row = [&](std::size_t number, std::vector<Cell>& cells) {
       const ContextFit& context = report_.contexts[number];
       const memory::Usage& usage = context.usage;
       const memory::ComputeSizes& compute = usage.compute;
       const auto known = [&](const std::string& text) { return Cell{report_.is_known ? text : std::string(none), {}}; };
-      cells = {{tokens(context), Paint::number},
-               {gib(usage.gpu_weights + usage.host_weights), {}},
-               known(gib(context.caches.attention_bytes())),
-               known(context.caches.recurrent_bytes() > 0 ? gib(context.caches.recurrent_bytes()) : std::string(none)),
-               known(gib(compute.gpu_bytes + compute.host_bytes)),
-               known(range_text(compute)),
-               {gib(usage.gpu_total), {}},
-               {gib(usage.host_total), {}},
-               known(layers_text(context))};
+      const auto buffer = [&](const std::string& text) {
+        return Cell{report_.is_known || report_.is_projector ? text : std::string(none), {}};
+      };
+      cells = {
+          {tokens(context), Paint::number},
+          {gigabytes(usage.gpu_weights + usage.host_weights), {}},
+          known(gigabytes(context.caches.attention_bytes())),
+          known(context.caches.recurrent_bytes() > 0 ? gigabytes(context.caches.recurrent_bytes()) : std::string(none)),
+          buffer(gigabytes(compute.gpu_bytes + compute.host_bytes)),
+          buffer(range_text(compute)),
+          {gigabytes(usage.gpu_total), {}},
+          {gigabytes(usage.host_total), {}},
+          known(layers_text(context))};
     };
     write_table(out_, columns, report_.contexts.size(), row, {options_.width, 2, true, style_});
   }
 
   static std::string range_text(const memory::ComputeSizes& compute) {
-    return fmt::format("{} – {}", gib(compute.low_bytes), gib(compute.high_bytes));
+    return fmt::format("{} – {}", gigabytes(compute.low_bytes), gigabytes(compute.high_bytes));
   }
 
   std::string layers_text(const ContextFit& context) const {
@@ -157,9 +178,14 @@ class FitText {
     constexpr std::string_view some_model = "MODEL.gguf";
     const std::string& file = report_.model_file;
     const bool is_here = !report_.is_planned && path_ != "-" && file.find("://") == std::string::npos;
-    out_ << command_lines(
-        "llama-server -m " + (is_here ? shell_word(file, some_model) : std::string(some_model)) + " " + options, indent,
-        options_.width);
+    out_ << command_lines("llama-server -m " + (is_here ? shell_word(file, some_model) : std::string(some_model)) +
+                              projector_option() + " " + options,
+                          indent, options_.width);
+  }
+
+  std::string projector_option() const {
+    const auto& projector = report_.request.projector;
+    return projector ? " --mmproj " + shell_word(projector->path, "MMPROJ.gguf") : std::string();
   }
 
   // Writes the memory use of each GPU.
@@ -175,17 +201,18 @@ class FitText {
                                                  : fmt::format("layers {}–{}", gpu.first_layer, last_block);
         if (last == report_.blocks && gpu.layers > 1) what += " and the output layer";
       }
-      out_ << fmt::format("{:{}}GPU {}: {}, {} of {} GiB\n", "", indent, i, what, gib(gpu.total()), gib(gpu.room));
+      out_ << fmt::format("{:{}}GPU {}: {}, {} of {} GB\n", "", indent, i, what, gigabytes(gpu.total()),
+                          gigabytes(gpu.room));
     }
   }
 
   // Warns if the model fits by the estimate but not at the upper end of its range.
   void write_doubt(const ContextFit& context) {
     if (context.fits_at_most || !report_.request.available.is_limited()) return;
-    paragraph(fmt::format("This is close: the estimated compute buffers ({} GiB) may be too low; with {} GiB, the "
+    paragraph(fmt::format("This is close: the estimated compute buffers ({} GB) may be too low; with {} GB, the "
                           "largest measured, the model would not fit.",
-                          gib(context.usage.compute.gpu_bytes + context.usage.compute.host_bytes),
-                          gib(context.usage.compute.high_bytes)),
+                          gigabytes(context.usage.compute.gpu_bytes + context.usage.compute.host_bytes),
+                          gigabytes(context.usage.compute.high_bytes)),
               4);
   }
 
@@ -207,8 +234,8 @@ class FitText {
     out_ << ". Alternatives, cheapest first:\n";
     for (const Alternative& alternative : context.alternatives) {
       const memory::Usage& usage = alternative.usage;
-      std::string text =
-          fmt::format("    {} – GPU {}, host {} GiB", alternative.costs, gib(usage.gpu_total), gib(usage.host_total));
+      std::string text = fmt::format("    {} – GPU {}, host {} GB", alternative.costs, gigabytes(usage.gpu_total),
+                                     gigabytes(usage.host_total));
       if (has_wide_range(usage.compute)) text += fmt::format(", of which compute {}", range_text(usage.compute));
       std::string wrapped;
       append_wrapped(wrapped, text.substr(4), 4, 6, text_width());
@@ -231,8 +258,8 @@ class FitText {
     for (const LayerCache& layer : layers) sorted.push_back(&layer);
     std::ranges::stable_sort(sorted, {}, &LayerCache::layer);
     const std::vector<Column> columns = {
-        {"layer", Align::right}, {"kind"}, {"cells", Align::right}, {"streams", Align::right}, {"K MiB", Align::right},
-        {"V MiB", Align::right}, {"on"}};
+        {"layer", Align::right}, {"kind"}, {"cells", Align::right}, {"streams", Align::right}, {"K MB", Align::right},
+        {"V MB", Align::right},  {"on"}};
     const u64 first = context.usage.placement.first_gpu_layer(report_.blocks);
     const RowSource row = [&](std::size_t number, std::vector<Cell>& cells) {
       const LayerCache& layer = *sorted[number];
@@ -240,8 +267,8 @@ class FitText {
                {std::string(memory::kind_name(layer.kind)), {}},
                {thousands(layer.cells), {}},
                {std::to_string(layer.streams), {}},
-               {mib(layer.k_bytes), {}},
-               {mib(layer.v_bytes), {}},
+               {megabytes(layer.k_bytes), {}},
+               {megabytes(layer.v_bytes), {}},
                {layer.layer >= first ? "GPU" : "host", {}}};
     };
     write_table(out_, columns, sorted.size(), row, {options_.width, 2, true, style_});
@@ -290,6 +317,14 @@ class FitText {
     }
   }
 
+  static std::string projector_note(const memory::ProjectorMemory& projector) {
+    return fmt::format(
+        "The projector's buffer is an estimate of what llama.cpp reserves when it starts{}; larger ones and several at "
+        "once take more.",
+        projector.picture > 0 ? fmt::format(", for a picture of {0} × {0} pixels", projector.picture)
+                              : std::string(", for 30 seconds of sound"));
+  }
+
   void write_notes() {
     out_ << "\n";
     warn_of_contexts();
@@ -301,7 +336,11 @@ class FitText {
       note(fmt::format("Only part {} of {} is present: the weights of the others are not counted.",
                        report_.part->number, report_.part->count));
     }
-    note("Sizes in GiB (2^30 bytes).");
+    note(report_.request.available.is_limited()
+             ? "Sizes in GB (10^9 bytes). An option's 24G is 24 GiB, which are 25.77 GB."
+             : "Sizes in GB (10^9 bytes).");
+    if (report_.request.projector) note(projector_note(*report_.request.projector));
+    if (report_.is_projector) return;
     if (!report_.is_known) {
       note(fmt::format("The architecture '{}' is not known: only the weights are counted, not the cache.",
                        escape(report_.architecture)));
@@ -309,7 +348,7 @@ class FitText {
     }
     note(fmt::format(
         "KV cache and state: exact for {}. Compute buffers: an estimate; 'from – to' is the measured range, which "
-        "other backends may exceed. Not counted: CUDA's context and memory pools (hundreds of MiB).",
+        "other backends may exceed. Not counted: CUDA's context and memory pools (hundreds of MB).",
         memory::runtime));
     warn_of_estimates();
     if (report_.is_draft) {

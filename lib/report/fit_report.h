@@ -26,7 +26,7 @@ struct FitOptions {
   std::size_t width = 0;  ///< columns of the terminal; 0: no limit
 };
 
-/// Writes sizes in GiB with a row for each context, the command to run the model, and alternatives that would fit.
+/// Writes sizes in GB with a row for each context, the command to run the model, and alternatives that would fit.
 void write_fit_text(TextOutput& out, const std::string& path, const memory::FitReport& report,
                     const FitOptions& options);
 /// Writes one object on one line (docs/json.md, "fit/1").

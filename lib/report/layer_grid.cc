@@ -61,7 +61,7 @@ struct Network {
   std::vector<const GridTensor*> others;
 };
 
-// Groups layers that look the same, in the order of the first of each kind.
+// Groups layers that look the same. The groups are in the order of their first layers.
 struct LayerKind {
   const std::map<std::size_t, Form>* cells = nullptr;
   std::vector<u32> layers;

@@ -19,10 +19,16 @@ namespace modelutils {
 
 std::span<const ListingForm> listing_forms() {
   static constexpr ListingForm forms[] = {
-      {.flag = "", .help = "", .write = write_listing_text, .is_for_people = true, .shows_token_texts = true},
+      {.flag = "",
+       .help = "",
+       .write = write_listing_text,
+       .write_json = write_listing_json,
+       .is_for_people = true,
+       .shows_token_texts = true},
       {.flag = "--summary",
-       .help = "Only the summary, without the tables",
+       .help = "Only the summary, without the tables; with --json: the summary and the layers, as one object",
        .write = write_listing_summary,
+       .write_json = write_listing_card,
        .is_for_people = true,
        .shows_token_texts = true},
       {.flag = "--jsonl",

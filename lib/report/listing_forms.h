@@ -33,10 +33,11 @@ struct ListingForm {
   std::string_view flag;  ///< "--csv"; empty for the default form
   std::string_view help;
   ListingWriter write;
-  bool is_for_people = false;      ///< separate several models by an empty line
-  bool is_about_tensors = false;   ///< the form needs the tensors
-  bool is_of_gguf = false;         ///< the form exists for GGUF only
-  bool shows_token_texts = false;  ///< needs ListingRequest::token_texts
+  ListingWriter write_json = nullptr;  ///< the form's output with --json; nullptr: they cannot be combined
+  bool is_for_people = false;          ///< separate several models by an empty line
+  bool is_about_tensors = false;       ///< the form needs the tensors
+  bool is_of_gguf = false;             ///< the form exists for GGUF only
+  bool shows_token_texts = false;      ///< needs ListingRequest::token_texts
 };
 
 /// Returns all forms: text first, then in the order of --help.
@@ -48,6 +49,8 @@ Status write_listing_text(TextOutput& out, const Listing& listing, const Listing
 Status write_listing_summary(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// Writes one object on one line (docs/json.md, "gguf-dump/1" and "st-dump/1").
 Status write_listing_json(TextOutput& out, const Listing& listing, const ListingOptions& options);
+/// Writes the summary and the layers as one object on one line (docs/json.md, "card/1").
+Status write_listing_card(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// Writes the tensor table with one object per line.
 Status write_listing_jsonl(TextOutput& out, const Listing& listing, const ListingOptions& options);
 /// Writes the tensor table; the heading only if options.first.

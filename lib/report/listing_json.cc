@@ -1,6 +1,7 @@
 #include <charconv>
 
 #include "formats/gguf/parse.h"
+#include "report/card_json.h"
 #include "report/importance_table.h"
 #include "report/key_text.h"
 #include "report/listing_forms.h"
@@ -60,6 +61,8 @@ void write_facts(json::Writer& json, const Listing& listing) {
     json.member("multimodal", can->multimodal);
   }
   write_adapter(json, listing);
+  write_towers(json, listing.facts.towers);
+  write_image_member(json, listing.facts);
   const auto in_types = json.object("types");
   for (const TypeTotal& total : listing.facts.types) {
     const auto in_object = json.object(total.name);
@@ -153,7 +156,7 @@ template <typename WriteMembers>
 void write_tensors(json::Writer& json, const Listing& listing, WriteMembers&& write_members) {
   MemberNames names;
   bool altered = false;
-  json.key("tensors");  // empty with --no-tensors, as gguf-py has it
+  json.key("tensors");  // empty with --no-tensors, as in gguf-py
   const auto in_object = json.object();
   for (const ListedTensor& tensor : listing.tensors) {
     const auto in_item = json.object(listing.names_differ ? tensor.name() : names.claim(tensor.name(), altered));
@@ -191,6 +194,7 @@ Status write_gguf(json::Writer& json, const Listing& listing, const ListingOptio
 void write_safetensors(json::Writer& json, const Listing& listing, const ListingOptions& options) {
   json.member("schema", "st-dump/1");
   json.member("path", listing.path);
+  if (listing.facts.image) json.member("architecture", listing.facts.architecture);
   {
     const auto in_metadata = json.object("metadata");
     for (const ListedKey& key : listing.keys) json.member(key.name, std::get<std::string_view>(key.value));
@@ -207,6 +211,8 @@ void write_safetensors(json::Writer& json, const Listing& listing, const Listing
   write_tensors(json, listing, write_safetensors_tensor);
   json.member_or_null("parameters", listing.facts.parameters);
   write_adapter(json, listing);
+  write_towers(json, listing.facts.towers);
+  write_image_member(json, listing.facts);
   if (options.modules) write_modules(json, listing);
 }
 

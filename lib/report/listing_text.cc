@@ -105,6 +105,7 @@ class TextDump {
     std::vector<std::string> companion;
     for (const std::string& text : facts_.companion) companion.push_back(escape(text));
     fact("companion", companion);
+    if (companion.empty()) write_towers();
     if (listing_.importance) write_importance_facts(out_, *listing_.importance, options_);
     write_architecture();
     write_parameters();
@@ -114,7 +115,17 @@ class TextDump {
     write_layout();
   }
 
+  // Of a directory that has them beside its language model.
+  void write_towers() {
+    for (const TowerFacts& tower : facts_.towers) {
+      std::vector<std::string> words = {escape(tower.type)};
+      for (std::string& each : tower_words(tower)) words.push_back(std::move(each));
+      fact(fmt::format("{} tower", tower.encoder), words);
+    }
+  }
+
   void write_architecture() {
+    if (facts_.image) return write_image(*facts_.image);
     std::vector<std::string> facts = {escape(facts_.architecture)};
     if (facts_.layers) facts.push_back(thousands(*facts_.layers) + (*facts_.layers == 1 ? " layer" : " layers"));
     if (facts_.embedding) facts.push_back("width " + thousands(*facts_.embedding));
@@ -144,8 +155,47 @@ class TextDump {
       tokens.push_back(fmt::format("{} {} {}", token.role, token.id, style_(Paint::text, escape(token.text, longest))));
     }
     fact("tokens", tokens);
+    write_stops();
     write_templates();
     write_gaps();
+  }
+
+  void write_image(const ImageFacts& image) {
+    std::vector<std::string> facts = {escape(facts_.architecture), std::string(image.title)};
+    for (const std::string_view variant : image.variants) facts.emplace_back(variant);
+    for (const ImageStack& stack : image.stacks) facts.push_back(fmt::format("{} {}", stack.blocks, stack.name));
+    fact("architecture", facts);
+    const auto size = [](std::string_view text, const std::optional<u64>& number) {
+      return number ? fmt::format("{} {}", text, thousands(*number)) : std::string();
+    };
+    fact("widths", {size("blocks", image.width), size("input", image.inputs), size("text", image.text_width)});
+    std::vector<std::string> roles;
+    for (const ImageRole& role : image.roles) {
+      std::string text = std::string(role.name);
+      for (const RoleType& type : role.types) {
+        text += fmt::format(" {}{}", escape(type.type), faint(fmt::format(" ({})", thousands(type.tensors))));
+      }
+      roles.push_back(std::move(text));
+    }
+    fact("roles", roles);
+    fact("goes with", {fmt::format("text encoders {}", image.text_encoders), fmt::format("VAE {}", image.vae)});
+    std::vector<std::string> rest;
+    for (const ImageRest& part : image.rest) {
+      rest.push_back(escape(part.part, 32) + faint(fmt::format(" ({})", thousands(part.tensors))));
+    }
+    fact("other parts", rest);
+  }
+
+  void write_stops() {
+    std::vector<std::string> facts;
+    constexpr std::size_t most = 12, longest = 32;
+    for (std::size_t i = 0; i < facts_.stops.size() && i < most; ++i) {
+      const NamedToken& token = facts_.stops[i];
+      const std::string text = token.text.empty() ? "" : " " + style_(Paint::text, escape(token.text, longest));
+      facts.push_back(std::to_string(token.id) + text);
+    }
+    if (facts_.stops.size() > most) facts.push_back(fmt::format("and {} more", facts_.stops.size() - most));
+    fact("stop tokens", facts);
   }
 
   void write_templates() {

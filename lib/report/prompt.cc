@@ -114,7 +114,7 @@ Result<std::string> rendered_prompt(const ChatSource& chat, const PromptRequest&
 }
 
 tl::unexpected<Error> too_long_conversation(const std::string& name) {
-  return input_error("template-messages", "is larger than 64 MiB", {}, {}, name);
+  return input_error("template-messages", "is larger than " + byte_text(max_conversation_bytes), {}, {}, name);
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #include "report/table.h"
 
 #include <algorithm>
+#include <functional>
+#include <unordered_map>
 
 #include "base/parallel.h"
 #include "base/utf8.h"
@@ -78,7 +80,7 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
     const std::size_t total = line_width(columns, widths, options.indent);
     return total > options.width ? total - options.width : 0;
   };
-  // The columns that cutting alone can save.
+  // Number of terminal columns that cutting texts can save.
   const auto slack = [&] {
     std::size_t sum = 0;
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -110,6 +112,37 @@ void fit(const std::vector<Column>& columns, std::vector<std::size_t>& widths, c
   }
 }
 
+// Cuts a name between dots so that its layer and its end remain: "model.layers.12.self_attn.q_proj.weight" becomes
+// "model.…12.self_attn.q_proj.weight", in fewer columns "…12.…q_proj.weight". Names without a layer are cut in the
+// middle.
+std::string cut_name(std::string_view name, std::size_t columns) {
+  if (name.size() <= columns || display_width(name) <= columns) return std::string(name);
+  std::size_t layer = 0;
+  while (layer < name.size()) {
+    const std::string_view part = name.substr(layer, name.find('.', layer) - layer);
+    if (layer > 0 && !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos) break;
+    layer += part.size() + 1;
+  }
+  if (layer >= name.size()) return cut_middle(name, columns);
+  const std::string_view from_layer = name.substr(layer);
+  const std::size_t kept = display_width(from_layer);
+  if (kept < columns) {
+    std::string_view begin = name.substr(0, layer - 1);
+    do {
+      begin = begin.substr(0, begin.rfind('.') + 1);
+      if (!begin.empty()) begin.remove_suffix(1);
+    } while (!begin.empty() && display_width(begin) + 2 + kept > columns);
+    return std::string(begin) + (begin.empty() ? "…" : ".…") + std::string(from_layer);
+  }
+  const std::size_t dot = from_layer.find('.');
+  const std::string begin = "…" + std::string(from_layer.substr(0, dot)) + ".…";
+  for (std::size_t at = dot; at != std::string_view::npos; at = from_layer.find('.', at + 1)) {
+    const std::string_view end = from_layer.substr(at + 1);
+    if (display_width(begin) + display_width(end) <= columns) return begin + std::string(end);
+  }
+  return cut_middle(name, columns);
+}
+
 // Writes a table with all threads, one chunk of rows at a time: one pass measures, one prints. Tables of up to one
 // chunk use no extra thread.
 class TableWriter {
@@ -124,6 +157,8 @@ class TableWriter {
   static std::size_t chunks(std::size_t rows) { return rows / chunk_rows + (rows % chunk_rows != 0); }
 
   void measure(std::size_t rows);
+  void fit_width(std::size_t rows);
+  std::optional<std::size_t> ambiguous_column(const std::vector<std::size_t>& natural, std::size_t rows) const;
   void append_rows(std::string& text, std::size_t begin, std::size_t end) const;
   void append_line(std::string& text, std::vector<Cell>& cells) const;
 
@@ -159,6 +194,35 @@ void TableWriter::measure(std::size_t rows) {
   }
 }
 
+// Fits the columns into the width. A column of names stays so wide that different names are not cut to the same text.
+void TableWriter::fit_width(std::size_t rows) {
+  const std::vector<std::size_t> natural = widths_;
+  std::vector<Column> columns = columns_;
+  fit(columns, widths_, options_);
+  while (const std::optional<std::size_t> column = ambiguous_column(natural, rows)) {
+    columns[*column].min_width = widths_[*column] + 1;
+    widths_ = natural;
+    fit(columns, widths_, options_);
+  }
+}
+
+// Returns the first column of names with two different ones that are cut to the same text.
+std::optional<std::size_t> TableWriter::ambiguous_column(const std::vector<std::size_t>& natural,
+                                                         std::size_t rows) const {
+  std::vector<Cell> cells(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (!columns_[i].is_name || widths_[i] == 0 || widths_[i] >= natural[i]) continue;
+    std::unordered_map<std::string, std::size_t> whole;  // hash of the name for each cut text
+    for (std::size_t row = 0; row < rows; ++row) {
+      row_source_(row, cells);
+      const std::size_t hash = std::hash<std::string>()(cells[i].text);
+      const auto [place, is_new] = whole.try_emplace(cut_name(cells[i].text, widths_[i]), hash);
+      if (!is_new && place->second != hash) return i;
+    }
+  }
+  return std::nullopt;
+}
+
 void TableWriter::append_line(std::string& text, std::vector<Cell>& cells) const {
   std::size_t blanks = options_.indent;  // pending before the next cell
   for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -166,7 +230,7 @@ void TableWriter::append_line(std::string& text, std::vector<Cell>& cells) const
     Cell& cell = cells[i];
     std::size_t used = display_width(cell.text);
     if (used > widths_[i]) {
-      cell.text = columns_[i].cut_in_middle ? cut_middle(cell.text, widths_[i]) : cut_text(cell.text, widths_[i]);
+      cell.text = columns_[i].is_name ? cut_name(cell.text, widths_[i]) : cut_text(cell.text, widths_[i]);
       used = display_width(cell.text);
     }
     const std::size_t missing = widths_[i] > used ? widths_[i] - used : 0;
@@ -193,7 +257,7 @@ void TableWriter::append_rows(std::string& text, std::size_t begin, std::size_t 
 
 void TableWriter::write(TextOutput& out, std::size_t rows) {
   measure(rows);
-  fit(columns_, widths_, options_);
+  fit_width(rows);
   if (options_.header) {
     std::vector<Cell> titles;
     for (const Column& column : columns_) titles.push_back({column.title, Paint::heading});

@@ -55,11 +55,11 @@ enum class Align : u8 { left, right };
 struct Column {
   std::string title;
   Align align = Align::left;
-  std::size_t min_width = 0;   ///< the column may be cut to this width, with "…"; 0: never cut
-  int drop_rank = 0;           ///< columns are dropped if the width is too small, the highest rank first; 0: never
-                               ///< dropped
-  int cut_rank = 0;            ///< columns with a higher rank are cut first, each down to its min_width
-  bool cut_in_middle = false;  ///< for names, whose end matters as much as their beginning
+  std::size_t min_width = 0;  ///< the column may be cut to this width, with "…"; 0: never cut
+  int drop_rank = 0;          ///< columns are dropped if the width is too small, the highest rank first; 0: never
+                              ///< dropped
+  int cut_rank = 0;           ///< columns with a higher rank are cut first, each down to its min_width
+  bool is_name = false;       ///< cut in the middle, at a tensor's layer, and never so far that two names look the same
 };
 
 /// Printable text: the caller has escaped text from files.

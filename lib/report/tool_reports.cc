@@ -78,9 +78,9 @@ std::string checkpoint_text(const TransferReport& report, bool all) {
   }
   if (report.dry_run) {
     for (const OutputFile& file : report.files)
-      text += fmt::format("would write {}: {}\n", escape(file.path), counted(file.bytes, "byte"));
+      text += fmt::format("would write {}: {}\n", escape(file.path), byte_text(file.bytes));
   }
-  return text + fmt::format("{}, {} bytes, bit for bit\n", counted(report.tensors.size(), "tensor"), bytes);
+  return text + fmt::format("{}, {}, bit for bit\n", counted(report.tensors.size(), "tensor"), byte_text(bytes));
 }
 
 std::string extract_json(const ExtractReport& report) {
@@ -115,8 +115,8 @@ std::string extract_json(const ExtractReport& report) {
 std::string extract_text(const ExtractReport& report) {
   std::string text;
   for (const ExtractedTensor& tensor : report.tensors) {
-    text += fmt::format("{}  {} × {}  error {:.3g} %  energy kept {:.5g} %\n", escape(tensor.module), tensor.columns,
-                        tensor.rows, 100 * tensor.error, 100 * tensor.energy);
+    text += fmt::format("{}  {} × {}  error {}  energy kept {:.5g} %\n", escape(tensor.module), tensor.columns,
+                        tensor.rows, error_percent(tensor.error), 100 * tensor.energy);
   }
   return text + fmt::format("{} of rank {}, {} unchanged; energy kept {:.5g} % of all changes\n",
                             counted(report.tensors.size(), "pair"), report.rank, report.unchanged, 100 * report.energy);
@@ -183,9 +183,10 @@ struct OfType {
 std::string error_words(const QuantizedTensor& tensor) {
   if (tensor.copied) return ", copied";
   if (!tensor.measured) return "";
-  std::string text = fmt::format(", relative RMS error {:.3g}, cosine {:.6f}, largest error {:.3g}",
-                                 tensor.error.plain.rms(), tensor.error.plain.cosine(), tensor.error.plain.max_abs);
-  if (tensor.weighted) text += fmt::format(", with importance {:.3g}", tensor.error.weighted.rms());
+  std::string text =
+      fmt::format(", relative RMS error {}, cosine {:.6f}, largest error {:.3g}",
+                  error_percent(tensor.error.plain.rms()), tensor.error.plain.cosine(), tensor.error.plain.max_abs);
+  if (tensor.weighted) text += fmt::format(", with importance {}", error_percent(tensor.error.weighted.rms()));
   return text;
 }
 
@@ -212,7 +213,7 @@ std::string types_text(const QuantizeReport& report) {
     if (of_type.copied == of_type.tensors) {
       text += ", copied";
     } else if (of_type.measured) {
-      text += fmt::format(", relative RMS error {:.3g}", of_type.error.plain.rms());
+      text += fmt::format(", relative RMS error {}", error_percent(of_type.error.plain.rms()));
     }
     text += '\n';
   }
@@ -252,7 +253,7 @@ std::string quantize_json(const QuantizeReport& report) {
     write_type_totals(out, report);
   }
   out.end_line();
-  return out.text();
+  return out.text() + (report.projector ? transfer_json(*report.projector) : std::string());
 }
 
 std::string quantize_text(const QuantizeReport& report, bool all) {
@@ -267,11 +268,26 @@ std::string quantize_text(const QuantizeReport& report, bool all) {
     for (std::size_t i = 0; i < shown; ++i) text += "  " + tensor_line(report.tensors[worst[i]], width);
   }
   text += types_text(report);
+  const auto undivided = std::ranges::find(report.tensors, true, &QuantizedTensor::undivided);
+  if (undivided != report.tensors.end()) {
+    const auto count = static_cast<u64>(std::ranges::count(report.tensors, true, &QuantizedTensor::undivided));
+    text += fmt::format("{} F16, because no block divides {} rows: {}{}\n",
+                        count == 1 ? "1 tensor is" : fmt::format("{} tensors are", count), verb(count, "its", "their"),
+                        escape(undivided->name), count == 1 ? "" : " the first");
+  }
   if (!report.sample.empty()) text += "types chosen by " + report.sample + '\n';
-  const std::string verb = report.dry_run ? "would write " : "";
-  text += fmt::format("{}{}: {} ({:.2f} bits per weight; {} before), {}\n", verb,
-                      report.output.empty() ? "a file" : escape(report.output), byte_text(report.file_bytes),
-                      bits_per_weight(report.bytes(), report.elements()), byte_text(report.source_bytes()), report.mix);
+  const std::string would = report.dry_run ? "would write " : "";
+  const std::string source =
+      report.source_file_bytes > 0 ? fmt::format(" ({} before)", byte_text(report.source_file_bytes)) : "";
+  text += fmt::format("{}{}: {}{}, tensors {} ({} before), {:.2f} bits per weight, {}\n", would,
+                      report.output.empty() ? "a file" : escape(report.output), byte_text(report.file_bytes), source,
+                      byte_text(report.bytes()), byte_text(report.source_tensor_bytes),
+                      bits_per_weight(report.bytes(), report.elements()), report.mix);
+  if (report.projector) {
+    const OutputFile& file = report.projector->files.front();
+    text += transfer_text(*report.projector, all);
+    text += fmt::format("{}{}: {}, the projector\n", would, escape(file.path), byte_text(file.bytes));
+  }
   return text;
 }
 

@@ -26,7 +26,7 @@ std::string extract_text(const ExtractReport& report);
 
 // The report of gguf-quantize in its two forms. docs/json.md describes the JSON form ("gguf-quantize/1").
 
-/// Returns one JSON object and a line feed.
+/// Returns one JSON object and a line feed; for a projector beside the model, transfer_json() follows.
 std::string quantize_json(const requantize::QuantizeReport& report);
 
 /// Returns text for people: the contents and errors of each type, the worst layers first (with `all` a line for each

@@ -164,7 +164,7 @@ std::string error_text(const AlikeTensors& group) {
   if (*tensor.exact) return ", exact";
   if (!tensor.rms) return ", not exact";
   const std::string_view most = group.tensors == 1 ? "" : "up to ";
-  std::string text = fmt::format(", relative RMS error {}{:.2g}", most, group.rms);
+  std::string text = fmt::format(", relative RMS error {}{}", most, error_percent(group.rms));
   if (tensor.max_abs) text += fmt::format(", largest {}{:.2g}", most, group.max_abs);
   return text;
 }
@@ -197,6 +197,8 @@ std::string left_out_lines(const TransferReport& report, bool all) {
   };
   for (const LeftOut& tensor : report.left_out) ++rest[kind(tensor)];
   for (const LeftOut& tensor : report.left_out) {
+    // A remark counts those of each other model in the file.
+    if (tensor.reason == LeftOutReason::beside_model && !all) continue;
     u64& alike = rest[kind(tensor)];
     if (all || alike == 1) {
       text += "left out: " + escape(left_out_text(tensor)) + '\n';
@@ -209,7 +211,7 @@ std::string left_out_lines(const TransferReport& report, bool all) {
   return text;
 }
 
-// Returns for example "62 tensors (30 BF16, 32 F32), 973152 bytes, all exact\n".
+// Returns for example "62 tensors (30 BF16, 32 F32), 973 kB, all exact\n".
 std::string counts_text(const TransferReport& report, std::string_view separator) {
   std::string mix;
   for (const auto& [form, total] : totals_by_form(report)) {
@@ -221,8 +223,8 @@ std::string counts_text(const TransferReport& report, std::string_view separator
   if (const u64 unmeasured = report.unmeasured_tensors(); unmeasured > 0) {
     exactness += fmt::format("{}{} not measured", exactness.empty() ? "" : ", ", unmeasured);
   }
-  return fmt::format("{} ({}), {}, {}\n", counted(report.tensors.size(), "tensor"), mix,
-                     counted(report.bytes(), "byte"), exactness.empty() ? "all exact" : exactness);
+  return fmt::format("{} ({}), {}, {}\n", counted(report.tensors.size(), "tensor"), mix, byte_text(report.bytes()),
+                     exactness.empty() ? "all exact" : exactness);
 }
 
 }  // namespace
@@ -240,7 +242,7 @@ std::string transfer_text(const TransferReport& report, bool all) {
   if (to_gguf ? report.files.size() > 1 : report.dry_run) {
     for (const OutputFile& file : report.files) {
       text += fmt::format("{}{}: {}, {}\n", report.dry_run ? "would write " : "", escape(file.path),
-                          counted(file.bytes, "byte"), counted(file.tensors, "tensor"));
+                          byte_text(file.bytes), counted(file.tensors, "tensor"));
     }
   }
   return text + counts_text(report, to_gguf ? ", " : "; ");

@@ -170,11 +170,9 @@ void write_duplicates(TextOutput& out, std::span<const TensorStatistics> rows, c
     if (row.duplicate_of == nullptr) continue;
     if (is_first) out << "\n" << options.style(Paint::title, "The same values") << "\n";
     is_first = false;
-    const auto shown = [&](std::string_view name) {
-      const std::string text = escape(name);
-      return options.width > 8 ? cut_middle(text, (options.width - 5) / 2) : text;
-    };
-    out << "  " << shown(row.name) << " = " << shown(row.duplicate_of->name) << "\n";
+    const std::string name = escape(row.name), first = escape(row.duplicate_of->name);
+    const bool fits = options.width == 0 || 5 + display_width(name) + display_width(first) <= options.width;
+    out << "  " << name << (fits ? " = " : "\n    = ") << first << "\n";
   }
 }
 

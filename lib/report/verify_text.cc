@@ -4,6 +4,7 @@
 
 #include "base/escape.h"
 #include "base/text.h"
+#include "base/utf8.h"
 #include "json/writer.h"
 
 namespace modelutils {
@@ -98,15 +99,43 @@ bool is_told_one_by_one(const Finding& finding) {
 
 }  // namespace
 
+std::vector<std::optional<std::string>> count_repeated(const Findings& findings) {
+  std::vector<std::string> kinds;
+  std::map<std::string_view, u64> counts;
+  for (const Finding& finding : findings) kinds.push_back(kind_of(finding));
+  for (const std::string& kind : kinds) ++counts[kind];
+  std::vector<std::optional<std::string>> remarks;
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    u64& count = counts[kinds[i]];
+    if (is_told_one_by_one(findings[i]) || (count > 0 && count < fold_from)) {
+      remarks.emplace_back("");
+    } else if (count == 0) {  // included in the count of an earlier finding
+      remarks.emplace_back(std::nullopt);
+    } else {
+      remarks.emplace_back(fmt::format(" (the first of {}; -v lists all)", count));
+      count = 0;
+    }
+  }
+  return remarks;
+}
+
 std::string VerifyText::colored(std::string_view text, std::string_view color) const {
   return options_.color ? fmt::format("{}{}{}", color, text, plain) : std::string(text);
 }
 
+// Returns a line that begins with `head`, which takes `columns` and may be coloured, wrapped if that is wanted.
+std::string VerifyText::wrapped(std::string head, std::size_t columns, std::string_view rest) const {
+  if (options_.width == 0 || rest.empty()) return head.append(rest.empty() ? "" : " ").append(rest) + "\n";
+  append_wrapped(head, rest, columns, 2, options_.width);
+  return head;
+}
+
 std::string VerifyText::line(std::string_view path, const Finding& finding, std::string_view remark) const {
-  std::string line = colored(path, bold) + ": ";
-  if (!finding.file.empty()) line += escape(finding.file) + ": ";
-  line += colored(severity_name(finding.severity), color_of(finding.severity)) + ": ";
-  return line + fmt::format("{}{} [{}]\n", placed_message(finding), remark, finding.code);
+  const std::string file = finding.file.empty() ? "" : escape(finding.file) + ": ";
+  const std::string_view severity = severity_name(finding.severity);
+  return wrapped(colored(path, bold) + ": " + file + colored(severity, color_of(finding.severity)) + ":",
+                 display_width(path) + 2 + display_width(file) + severity.size() + 1,
+                 fmt::format("{}{} [{}]", placed_message(finding), remark, finding.code));
 }
 
 bool VerifyText::has_been_noted(const Finding& finding, const std::string& kind) {
@@ -133,37 +162,26 @@ std::string VerifyText::add(const VerifyReport& report) {
   }
   if (report.unreadable) return {};  // reported by its own error message
   const std::string path = escape(report.path);
-  std::vector<std::string> kinds;
-  std::map<std::string_view, u64> counts;
-  for (const Finding& finding : report.findings) kinds.push_back(kind_of(finding));
-  for (const std::string& kind : kinds) ++counts[kind];
-
+  const std::vector<std::optional<std::string>> remarks = count_repeated(report.findings);
   std::string text;
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
+  for (std::size_t i = 0; i < remarks.size(); ++i) {
     const Finding& finding = report.findings[i];
     if (options_.errors_only && finding.severity != Severity::error) continue;
-    if (!options_.all && finding.severity == Severity::note && has_been_noted(finding, kinds[i])) continue;
-    u64& count = counts[kinds[i]];
-    std::string remark;
-    if (!options_.all && (count == 0 || count >= fold_from) && !is_told_one_by_one(finding)) {
-      if (count == 0) continue;  // included in the count of the line already written
-      remark = fmt::format(" (the first of {}; -v lists all)", count);
-      count = 0;
-    }
-    text += line(path, finding, remark);
+    if (!options_.all && finding.severity == Severity::note && has_been_noted(finding, kind_of(finding))) continue;
+    if (options_.all || remarks[i]) text += line(path, finding, options_.all ? "" : *remarks[i]);
   }
   if (options_.errors_only && !report.is_bad(options_.strict)) return text;
   const bool clean = report.errors == 0 && report.warnings == 0;
   if (clean && report.is_no_model) return text;  // notes about a cache
   const Severity worst = report.errors != 0 ? Severity::error : Severity::warning;
-  std::string verdict =
-      clean ? colored("ok", green)
-            : colored(fmt::format("{}, {}", counted(report.errors, "error"), counted(report.warnings, "warning")),
-                      color_of(worst));
+  const std::string verdict =
+      clean ? "ok" : fmt::format("{}, {}", counted(report.errors, "error"), counted(report.warnings, "warning"));
   // Shows the scope of the check; for a bad model the errors matter more.
-  if (report.errors == 0 && !report.checked.empty()) verdict += fmt::format(" ({})", escape(report.checked));
-  if (report.errors != 0 && !report.policy.empty()) verdict += fmt::format(" (policy {})", escape(report.policy));
-  return text + fmt::format("{}: {}\n", colored(path, bold), verdict);
+  std::string scope;
+  if (report.errors == 0 && !report.checked.empty()) scope = fmt::format("({})", escape(report.checked));
+  if (report.errors != 0 && !report.policy.empty()) scope = fmt::format("(policy {})", escape(report.policy));
+  return text + wrapped(colored(path, bold) + ": " + colored(verdict, clean ? green : color_of(worst)),
+                        display_width(path) + 2 + verdict.size(), scope);
 }
 
 std::string VerifyText::totals() const {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "verify/verify_report.h"
 
@@ -22,14 +24,21 @@ struct VerifyTextOptions {
   bool errors_only = false;  ///< omit warnings, notes and the summary line of a good path
   bool strict = false;       ///< a path with warnings is bad
   bool all = false;          ///< a line for each finding, even if they repeat
+  std::size_t width = 0;     ///< wrap lines to this many columns, between words; 0: never
 };
+
+// Repeated findings. Two findings repeat each other if severity, code and message are equal apart from numbers and
+// quoted names. Three or more become one line: the first of them, with their count. Manifest errors about single
+// tensors are never merged.
+
+/// Returns what to append to the message of each finding, " (the first of 57; -v lists all)" or nothing; nullopt for a
+/// finding that an earlier one counts.
+std::vector<std::optional<std::string>> count_repeated(const Findings& findings);
 
 /// Writes a line for each finding, "PATH: error: byte N: WHERE: MESSAGE [CODE]" (after PATH the file, if the model has
 /// several), then "PATH: ok (GGUF v3, 12 tensors, …)" or "PATH: 1 error, 2 warnings". All text from files is escaped.
 ///
-/// Two findings repeat each other if severity, code and message are equal apart from numbers and quoted names. Three or
-/// more in a path become one line: the first of them, with their count. Manifest errors about single tensors are never
-/// merged. A note that an earlier path already had is only counted.
+/// Findings that repeat each other in a path become one line. A note that an earlier path already had is only counted.
 class VerifyText {
  public:
   explicit VerifyText(VerifyTextOptions options) : options_(options) {}
@@ -50,6 +59,7 @@ class VerifyText {
   };
 
   std::string colored(std::string_view text, std::string_view color) const;
+  std::string wrapped(std::string head, std::size_t columns, std::string_view rest) const;
   std::string line(std::string_view path, const Finding& finding, std::string_view remark) const;
   bool has_been_noted(const Finding& finding, const std::string& kind);
 

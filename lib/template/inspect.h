@@ -32,8 +32,9 @@ std::vector<Remark> inspect(const Template& parsed, std::string_view source);
 bool is_hidden(char32_t c, char32_t before);
 std::string hidden_message(char32_t c);
 
-/// True if all eight bytes are printable ASCII. (Each subtraction sets the high bit of a byte outside the range. It may
-/// set other bits only by a borrow, which needs such a byte, or in bytes above ASCII, which are outside anyway.)
+/// True if all eight bytes are printable ASCII. (Each subtraction sets the high bit of a byte outside the range. Other
+/// high bits can be set only by a borrow, which requires such a byte, or in bytes above ASCII, which are outside the
+/// range.)
 inline bool are_printable_eight(const char* at) {
   constexpr u64 ones = 0x0101010101010101, highs = 0x8080808080808080;
   u64 word;

@@ -166,7 +166,7 @@ struct Macro : Object {
   const Activation* around = nullptr;  ///< the variables in scope at its definition
 };
 
-/// The state of a loop, which the variable `loop` gives access to.
+/// The state of a loop, accessible through the variable `loop`.
 struct Loop : Object {
   std::vector<Value> items;    ///< all items; with `source`, those taken so far
   Iterator* source = nullptr;  ///< a generator, or nullptr

@@ -262,7 +262,7 @@ class BraceFormat {
       rest.remove_prefix(2);
       if (!rest.empty() && rest[0] != ':') return machine_.raise("expected ':' after conversion specifier");
     }
-    if (rest.size() > 1) return machine_.unsupported("what follows ':' in a field of format()");
+    if (rest.size() > 1) return machine_.unsupported("a format specification after ':' in format()");
     return str(machine_, value);
   }
 

@@ -109,10 +109,17 @@ constexpr std::string_view with_reasoning =
     R"({"messages": [{"role": "user", "content": "Good morning"},
                      {"role": "assistant", "content": "Hello", "reasoning_content": "ReasonMarker"},
                      {"role": "user", "content": "Go on"}]})";
+// Many templates drop the reasoning of earlier turns. The names are those of most models, of gpt-oss and of Apriel 1.5.
+constexpr std::string_view with_last_reasoning =
+    R"({"messages": [{"role": "user", "content": "Good morning"},
+                     {"role": "assistant", "content": "Hello", "reasoning_content": "ReasonMarker",
+                      "thinking": "ReasonMarker", "thought": "ReasonMarker"}], "add_thoughts": true})";
 constexpr std::string_view thinks =
-    R"({"messages": [{"role": "user", "content": "Good morning"}], "enable_thinking": true, "thinking": true})";
+    R"({"messages": [{"role": "user", "content": "Good morning"}], "enable_thinking": true, "thinking": true,
+        "reasoning_effort": "high"})";
 constexpr std::string_view does_not_think =
-    R"({"messages": [{"role": "user", "content": "Good morning"}], "enable_thinking": false, "thinking": false})";
+    R"({"messages": [{"role": "user", "content": "Good morning"}], "enable_thinking": false, "thinking": false,
+        "reasoning_effort": "low"})";
 constexpr std::string_view with_image =
     R"({"messages": [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "PartMarker"}]}]})";
 constexpr std::string_view without_image =
@@ -166,7 +173,8 @@ Capabilities capabilities(const Template& parsed) {
   Capabilities can;
   can.system = trial.shows(with_system, "SystemMarker");
   can.tools = trial.shows(with_tools, "tool_marker");
-  can.thinking = trial.shows(with_reasoning, "ReasonMarker") || trial.differs(thinks, does_not_think);
+  can.thinking = trial.shows(with_reasoning, "ReasonMarker") || trial.shows(with_last_reasoning, "ReasonMarker") ||
+                 trial.differs(thinks, does_not_think);
   // A template without support for content parts prints their list in Python's notation.
   can.multimodal = trial.differs(with_image, without_image) && !trial.shows(with_image, "'type'");
   return can;

@@ -38,7 +38,8 @@ bool has_exact_integers(std::string_view json);
 struct Capabilities {
   bool system = false;      ///< the prompt contains the text of a system message
   bool tools = false;       ///< the prompt contains a tool's name
-  bool thinking = false;    ///< the prompt contains `reasoning_content`, or `enable_thinking` or `thinking` changes it
+  bool thinking = false;    ///< the prompt contains the reasoning of a message (`reasoning_content`, `thinking`,
+                            ///< `thought`), or `enable_thinking`, `thinking` or `reasoning_effort` changes it
   bool multimodal = false;  ///< adding an image to a message changes the prompt
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/text.h"
 #include "template/interpreter.h"
 #include "template/operators.h"
 #include "template/printing.h"
@@ -20,7 +21,7 @@ Outcome<std::string> Interpreter::run(const FunctionBody& root) {
 Outcome<void> Interpreter::write(std::string_view text) {
   written_ += text.size();
   if (written_ > machine_.limits().output) {
-    return machine_.fail(FailureKind::limit, fmt::format("prints more than {} MiB", machine_.limits().output >> 20));
+    return machine_.fail(FailureKind::limit, "prints more than " + byte_text(machine_.limits().output));
   }
   MU_TRY(machine_.charge(text.size() / 64));
   out_ += text;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "template/expression_parser.h"
 #include "template/scopes.h"
@@ -410,7 +411,8 @@ Outcome<void> parse_parts(std::string_view source, FunctionBody& root, Heap& hea
 }  // namespace
 
 Result<Template> parse(std::string_view source) {
-  if (source.size() > max_template_bytes) return input_error("template-limit", "is longer than 16 MiB");
+  if (source.size() > max_template_bytes)
+    return input_error("template-limit", "is longer than " + byte_text(max_template_bytes));
   if (!is_utf8(source)) return input_error("template-syntax", "is not UTF-8");
   auto parts = std::make_unique<Template::Parts>();
   parts->source = normalized(source);

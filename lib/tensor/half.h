@@ -63,7 +63,8 @@ template <typename Floats, typename Bits = typename BitsOf<Floats>::Type>
 [[gnu::always_inline]] inline Floats f16_value(Bits bits) {
   const Bits magnitude = bits & 0x7FFF;
   const Bits zero = magnitude & 0;
-  // A subnormal counts units of 2^-24, the last bit of 0.5: insert it there as the mantissa, then subtract 0.5.
+  // The mantissa of a subnormal counts units of 2^-24, the last bit of 0.5. So place it in the mantissa of 0.5, then
+  // subtract 0.5.
   const Bits subnormal = bits_as<Bits>(bits_as<Floats>(magnitude | 0x3F000000) - 0.5f);
   const Bits normal = (magnitude << 13) + (112 << 23);
   Bits result = magnitude < zero + 0x400 ? subnormal : normal;

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t max_regex = 16 * 1024;
 constexpr int max_depth = 32;
 
-// Returns the name in braces behind \p or \P, without prefixes and in its short form.
+// Returns the name in braces after \p or \P, without prefixes and in its short form.
 std::string property_name(std::string_view name) {
   for (const std::string_view prefix : {"Script=", "sc=", "Is"}) {
     if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
@@ -42,7 +42,7 @@ class RegexParser {
     return true;
   }
 
-  // Ends the parsing: every loop stops where nothing is left.
+  // Ends the parsing: every loop stops because no text remains.
   void fail() {
     broken_ = true;
     rest_ = {};

@@ -88,8 +88,8 @@ struct Tokenizer {
 /// without the tokens "</s>", "<unk>", "<s>" and "<|endoftext|>", and strips spaces after special tokens.
 bool promises_phi3_tokens(std::string_view name);
 
-// Detects vocabularies whose scores are all equal. Scores decide how SentencePiece-like vocabularies split a text;
-// equal ones decide nothing.
+// Detects vocabularies whose scores are all equal. Scores decide how SentencePiece-like vocabularies split a text; with
+// equal scores the split is undetermined.
 
 /// Collects the scores of a vocabulary's NORMAL tokens.
 class ScoreSpread {
@@ -173,14 +173,14 @@ inline constexpr std::string_view charsmap_differences =
     "texts with combining marks or with CR LF line ends may be tokenised differently: Hugging Face's tokenizers map "
     "whole grapheme clusters, llama.cpp and SentencePiece the longest sequence in the map";
 
-/// Checks that no text can lead a reader out of a character map. Layout: the size of the double array in bytes (4
+/// Checks that no text can lead a reader outside a character map. Layout: the size of the double array in bytes (4
 /// bytes, little-endian), the array (units of 4 bytes), and texts that end with a zero byte. A unit with the highest
-/// bit set gives the start of a text. Any other unit leads to the units whose index is its own XOR an offset XOR a
+/// bit set gives the start of a text. The successor of any other unit has the index: its own index XOR its offset XOR a
 /// byte. Error: "hf-tok-charsmap".
 Status check_charsmap(std::string_view bytes);
 
-/// Reads and checks the map in a GGUF array. llama.cpp refuses a truncated map, and fails on texts that lead out of it.
-/// Errors: "tok-charsmap" (damaged, not an array of bytes, more than 64 MiB); read errors.
+/// Reads and checks the map in a GGUF array. llama.cpp refuses a truncated map, and fails on texts that lead outside
+/// it. Errors: "tok-charsmap" (damaged, not an array of bytes, more than 64 MiB); read errors.
 Result<std::string> read_charsmap(const ByteSource& source, const gguf::ArrayRef& array);
 
 }  // namespace modelutils::tokenizer

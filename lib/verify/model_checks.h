@@ -1,5 +1,5 @@
-// Checks of a model beside its rules: --data finds NaN and Inf in every tensor, its file's name must match its format,
-// and --together asks whether a set of GGUF files, or LoRA adapters and a base, fit each other.
+// Checks of a model beside its rules: --data finds NaN and Inf in every tensor, the file's name must match its format,
+// and --together checks whether a set of GGUF files, or LoRA adapters and a base, fit each other.
 #pragma once
 
 #include <functional>

@@ -34,7 +34,7 @@ Result<i64> time_of(const std::string& path) {
 // The files named in a checksum list, used when no path is given: as in sha256sum -c, only these are verified.
 class ListedFiles {
  public:
-  ListedFiles(const Manifest& list, std::string folder) : folder_(std::move(folder)) {
+  explicit ListedFiles(const Manifest& list) {
     names_.reserve(list.entries.size());
     for (std::size_t i = 0; i < list.entries.size(); ++i) {
       std::string_view name = list.entries[i].name();
@@ -44,7 +44,12 @@ class ListedFiles {
       names_.push_back(name);
     }
     std::ranges::sort(names_);
+    // Names are relative to the list's folder or, as for sha256sum -c, to the current one.
+    const std::string own = folder_of(list.path);
+    folder_ = own.empty() || (!is_any_in(own) && is_any_in(".")) ? "." : own;
   }
+
+  const std::string& folder() const { return folder_; }
 
   bool are_all_named() const { return !has_nameless_; }
   /// True if the list has this file or a file below this folder. "NAME:TENSOR" counts as NAME.
@@ -64,6 +69,12 @@ class ListedFiles {
   }
 
  private:
+  bool is_any_in(const std::string& folder) const {
+    return std::ranges::any_of(names_, [&](std::string_view name) {
+      return os::status(path_in(folder, name)) || os::status(path_in(folder, name.substr(0, name.rfind(':'))));
+    });
+  }
+
   std::string folder_;
   std::vector<std::string_view> names_;  // views into the manifest, sorted
   bool has_nameless_ = false;
@@ -116,7 +127,7 @@ class Targets {
     tell({.path = root, .instead_of_models = rest_text(rest)});
   }
 
-  // Holds each target back until the next arrives, so that the last one can be marked.
+  // Holds each target back until the next one arrives, so that the last target can be marked.
   bool tell(VerifyTarget target) {
     if (listed_ != nullptr && !listed_->hold(target.path)) return !stopped_;
     if (held_) stopped_ = stopped_ || !(*take_)(std::move(*held_));
@@ -158,16 +169,17 @@ void open_all(const std::string& path, const TreeOptions& tree) {
 Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& options,
                     const std::function<void(const VerifyReport&)>& report) {
   std::vector<std::string> paths = given;
-  if (paths.empty()) {
-    if (!options.manifest || *options.manifest == "-") return usage_error("PATH is missing");
-    const std::string folder = folder_of(*options.manifest);
-    paths.push_back(folder.empty() ? "." : folder);
-  }
+  if (paths.empty() && (!options.manifest || *options.manifest == "-")) return usage_error("PATH is missing");
   if (options.whole_file && !options.hash) return usage_error("--whole-file needs --hash");
   if (options.sums && (options.hash != HashAlgorithm::sha256 || !options.whole_file)) {
     return usage_error("--format sums needs --hash sha256 and --whole-file");
   }
   if (options.published && options.manifest) return usage_error("--published and --check cannot be combined");
+  if (options.sha256) {
+    if (options.published || options.manifest)
+      return usage_error("--sha256 cannot be combined with a list of checksums");
+    if (paths.size() != 1 || is_open_directory(paths[0])) return usage_error("--sha256 needs exactly one PATH, a file");
+  }
   if (options.threads == 0) return usage_error("--jobs must be at least 1");
   if (options.signature) {
     if (paths.size() != 1) return usage_error("--signature takes one PATH: the folder or the file that was signed");
@@ -180,7 +192,10 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   std::optional<ListedFiles> listed;
   if (options.manifest) {
     MU_ASSIGN(manifest, load_manifest(*options.manifest));
-    if (given.empty()) listed.emplace(*manifest, paths.front());
+    if (given.empty()) paths.push_back(listed.emplace(*manifest).folder());
+  }
+  if (options.sha256) {
+    MU_ASSIGN(manifest, manifest_of_digest(*options.sha256, paths[0]));
   }
   if (options.published) {
     MU_ASSIGN(manifest, load_published(*options.published, paths));
@@ -203,19 +218,19 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   const bool has_tree = std::ranges::any_of(paths, is_open_directory);
   const bool is_many = has_tree || paths.size() > 1;
   // Manifests are written and compared in the order of the models.
-  const bool one_by_one = options.hash || options.manifest || options.published || options.against;
+  const bool one_by_one = options.hash || manifest || options.against;
   ThreadBudget budget(options.threads);
   ModelVerifier verifier(options, std::move(source), budget, is_many ? options.progress : nullptr, std::move(together));
-  // The walk looks one target ahead, so the first is known to be the only one if it is the last.
+  // The walk is one target ahead, so the first target is known to be the only one if it is also the last.
   const auto begin_manifest = [&](bool is_single) {
     if (!manifest) return;
-    verifier.set_manifest(
-        {std::move(*manifest), is_single, paths, options.links == OutsideLinks::follow, given.empty()});
+    verifier.set_manifest({std::move(*manifest), is_single, paths,
+                           options.links == OutsideLinks::follow || options.sha256.has_value(),
+                           given.empty() || options.sha256.has_value()});
     manifest.reset();
   };
   WorkQueue<VerifyTarget, VerifyReport> queue(
-      one_by_one ? 1 : options.threads, !(has_tree && options.as_finished),
-      [&](VerifyTarget target) { return verifier.verify(target); },
+      one_by_one ? 1 : options.threads, [&](VerifyTarget target) { return verifier.verify(target); },
       [&](const VerifyReport& done) {
         const bool says_nothing = done.is_no_model && done.findings.empty();                      // a cache without
                                                                                                   // findings

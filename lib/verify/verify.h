@@ -24,6 +24,7 @@ struct VerifyOptions {
   bool whole_file = false;                      ///< add a line for each file to the manifest
   bool sums = false;                            ///< write the manifest in sha256sum's form, files only
   std::optional<std::string> manifest;          ///< compare with this manifest (--check)
+  std::optional<std::string> sha256;            ///< the digest that the single path must have (--sha256)
   std::optional<std::string> published;         ///< compare with the Hub's checksums at this address (--published)
   std::optional<std::string> against;           ///< compare with the model it was converted from
   OutsideLinks links = OutsideLinks::refuse;    ///< accept or refuse symbolic links that leave a model's folder
@@ -37,7 +38,6 @@ struct VerifyOptions {
   bool identity = false;                  ///< add each model's identity with the SHA-256 of its files to the reports
                                           ///< (--sbom)
   std::optional<std::string> newer_than;  ///< only models with a file newer than this one
-  bool as_finished = false;               ///< emit reports of a tree as they finish instead of in name order
   /// Receives the manifest line by line, in file order. Return false to stop.
   std::function<bool(std::string_view line)> manifest_line;
   Progress* progress = nullptr;  ///< shown while data is read

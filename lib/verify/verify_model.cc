@@ -10,6 +10,7 @@
 #include "base/os/files.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "convert/to_gguf/projector_map.h"
 #include "io/fetch_helper.h"
 #include "io/model_folder.h"
 #include "io/remote_address.h"
@@ -112,6 +113,8 @@ class ModelVerifier::Run {
     is_directory_ = probe.is_directory;
     if (!probe.format) {
       Error unknown = unknown_format(probe);
+      // An option excluded the existing files.
+      if (is_directory_ && !gguf_in(probe.path).empty()) unknown.message = "contains no recognised model";
       unknown.message += target_.instead_of_models;
       return tl::make_unexpected(std::move(unknown));
     }
@@ -126,7 +129,10 @@ class ModelVerifier::Run {
     if (manifest_ && opened->format == Format::bump) check_bump_manifest(*opened, manifest_->manifest(), *model);
     check_extension(target_.path, opened->format, log_);
     log_.add_all(std::move(model->findings));
+    // A shard that is not there would show as missing tensors.
+    if (opened->safetensors && first_container_error(log_) == nullptr) log_.add_all(check_towers(*opened));
     if (together_) together_->check(*opened, log_);
+    if (target_.is_below && opened->gguf) check_projector_folder(*opened->gguf, log_);
     Catalog& catalog = model->catalog;
     report_.files = catalog.files.size();
     report_.tensors = catalog.readable();
@@ -201,7 +207,7 @@ class ModelVerifier::Run {
       options_.before_download(target_.path, bytes);
     }
     const LogStep step(target_.path + (reads ? ": rules, and the values at the same time" : ": rules"));
-    // Other models need threads as well, and no model's rules use them all the time.
+    // Other models need threads, too, and no model's rules use them all the time.
     if (!reads && !target_.is_last) return rules.check(model, 1);
     const ThreadBudget::Share share(budget_);
     if (!reads) return rules.check(model, share.threads());

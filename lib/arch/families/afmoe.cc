@@ -28,7 +28,7 @@ constexpr auto choice = choice_bias("mlp.expert_bias");
 constexpr auto weights = weights_of_experts("2.826", "true");
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"mup_enabled", "true", Severity::error, "llama.cpp multiplies the embedding with the root of its width"},
+    {"mup_enabled", "true", Severity::error, "llama.cpp multiplies the embedding by the square root of its width"},
     {"global_attn_every_n_layers", "4", Severity::error, "llama.cpp makes every fourth layer global"},
 };
 static Status describe(ConfigWriter& out) {

@@ -64,7 +64,7 @@ constexpr auto weights = weights_of_experts("1");
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"first_k_dense_replace", "0", Severity::error, "for this architecture llama.cpp requires experts in every layer"},
-    {"score_function", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"score_function", "softmax", Severity::error, "llama.cpp supports no other value for this architecture"},
     {"use_qk_norm", "false", Severity::error, "for this architecture llama.cpp has no norms of queries and keys"},
     {"moe_router_enable_expert_bias", "false", Severity::error, "for this architecture llama.cpp has no such bias"},
     {"n_group", "1", Severity::error, "for this architecture llama.cpp chooses among all experts"},
@@ -121,8 +121,7 @@ constexpr Family bailing_moe_v2 = {
     .gguf = "bailingmoe2",
     .classes = "BailingMoeV2ForCausalLM",
     .model_types = "bailing_moe_v2",
-    .about =
-        "grouped sigmoid router with a correction for the choice, norms of queries and keys, a part of a head rotated",
+    .about = "grouped sigmoid router with a selection bias, norms of queries and keys, a part of a head rotated",
     .head = OutputHead::always,
     .loader_needs = "expert_feed_forward_length|expert_gating_func",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture_v2, weights, expert_groups},

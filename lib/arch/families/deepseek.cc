@@ -1,4 +1,5 @@
-// DeepSeek-MoE 16B: Llama's attention, a softmax router without renormalisation, shared experts.
+// DeepSeek-MoE 16B and the text part of DeepSeek-OCR: Llama's attention, a softmax router without renormalisation,
+// shared experts.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
@@ -26,7 +27,7 @@ constexpr auto shared = [] {
 }();
 constexpr Fixed fixed[] = {
     {"moe_layer_freq", "1", Severity::error, "llama.cpp has experts in every layer after the dense ones"},
-    {"scoring_func", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"scoring_func", "softmax", Severity::error, "llama.cpp supports no other value for this architecture"},
     leaves_weights,
 };
 
@@ -46,5 +47,30 @@ constexpr Family deepseek = {
     .config = {.fields = "n_routed_experts", .members = {{"attention_bias", "@attn_q.bias"}}},
 };
 MU_FAMILY(deepseek);
+
+// DeepSeek-OCR states the class of DeepSeek V2 for its text part, but has no latent attention.
+static bool has_plain_attention(const hf::Config& config) {
+  return !config.bool_field("use_mla").value_or(config.architecture != "DeepseekOCRForCausalLM");
+}
+
+constexpr Family deepseek_ocr = {
+    .name = "deepseek-ocr",
+    .gguf = "deepseek2-ocr",
+    .classes = "DeepseekOCRForCausalLM|DeepseekV2ForCausalLM",
+    .model_types = "deepseekocr",
+    .about = "the text part: as deepseek, without pairs",
+    .fits = has_plain_attention,
+    .class_has_defaults = true,
+    .loader_needs = "expert_feed_forward_length|expert_shared_count",
+    .keys = {sizes, said_rope_keys, expert_keys, mixture},
+    .layer_tensors = {arch::attention, attention_output, leading_feed_forward, experts, shared},
+    .fixed = fixed,
+    .relations = {whole_width,
+                  {"H", "K", "num_key_value_heads",
+                   "differs from the number of heads, which llama.cpp takes "
+                   "for granted"}},
+    .config = {.fields = "n_routed_experts", .members = {{"use_mla", "false"}}},
+};
+MU_FAMILY(deepseek_ocr);
 
 }  // namespace modelutils::arch::families::deepseek

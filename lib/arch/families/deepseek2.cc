@@ -90,8 +90,9 @@ static Status check_query_rank(KeyWriter& out) {
   const u64 layers = out.size("L");
   const bool is_lite = layers == 26 || layers == 27;
   if (is_lite == (out.size("Rq") == 0)) return {};
-  return out.refuse("q_lora_rank", is_lite ? "is there; with 26 or 27 layers llama.cpp takes queries without low rank"
-                                           : "is missing; without it llama.cpp takes 26 or 27 layers only");
+  return out.refuse("q_lora_rank",
+                    is_lite ? "is present, but with 26 or 27 layers llama.cpp expects queries without low rank"
+                            : "is missing; without it llama.cpp accepts only 26 or 27 layers");
 }
 // llama.cpp ranks groups by their two best experts, this class by the single best one.
 static Status check_groups(KeyWriter& out) {
@@ -104,7 +105,7 @@ static Status check_groups(KeyWriter& out) {
                                 groups));
 }
 constexpr Relation relations[] = {
-    {"K*!Old", "!Old", {}, "the cache has one head for all, of the low rank and the rotated part"},
+    {"K*!Old", "!Old", {}, "the cache has one head for all, with the low-rank and the rotated part"},
 };
 constexpr Member members[] = {
     {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"q_lora_rank", "null", "!Rq"}, {"n_group", "1"},
@@ -119,13 +120,13 @@ constexpr Member dense_members[] = {
 };
 constexpr auto feed_forward_everywhere = feed_forward_of({});
 
-// Only in these classes does mlx-lm keep one matrix for keys and values.
+// mlx-lm keeps one matrix for keys and values only in these classes.
 constexpr auto joined_latent = [] {
   auto rows = mla_tensors;
   named(rows, "attn_k_b").source = "self_attn.kv_b_proj{{H s:D-R+Dv c:Rk -> H c s[0:D-R]}} | self_attn.embed_q";
   named(rows, "attn_v_b").source = "self_attn.kv_b_proj{H s:D-R+Dv -> H s[D-R:D-R+Dv]} | self_attn.unembed_out";
   named(rows, "attn_k_b").stored = "H*(D-R+Dv),Rk";
-  named(rows, "attn_v_b").plain = "is one matrix with attn_k_b, which is transposed, so that both come back exactly";
+  named(rows, "attn_v_b").plain = "shares a matrix with attn_k_b, which is transposed; F32 keeps both exact";
   return rows;
 }();
 
@@ -162,7 +163,7 @@ constexpr Family deepseek_v3 = {
     .gguf = "deepseek2",
     .classes = "DeepseekV3ForCausalLM",
     .model_types = "deepseek_v3|kimi_k2|joyai_llm_flash",
-    .about = "low-rank keys and values; experts in groups, scored by a sigmoid with a correction for the choice",
+    .about = "low-rank keys and values; experts in groups, scored by a sigmoid with a selection bias",
     .gguf_when = "Gf==2",
     .loads_without = "attention.key_length",
     .keys = {sizes, mla_rope_keys, expert_keys, sigmoid_mixture, v3_weights, expert_groups},

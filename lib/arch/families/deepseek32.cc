@@ -78,11 +78,12 @@ constexpr std::array<Tensor, 4> indexer_of(ConditionText when, Need need) {
 }
 constexpr auto indexers = indexer_of({}, Need::required);
 constexpr auto glm_indexers = indexer_of("Ix", Need::required);
-// No list states whether a prediction block has an indexer, and llama.cpp's graph for the block does not use one.
+// config.json does not list whether a prediction block has an indexer, and llama.cpp's graph for the block does not use
+// one.
 constexpr auto glm_block = joined(nextn_tensors, indexer_of({}, Need::optional));
 constexpr auto choice = choice_bias("mlp.gate.e_score_correction_bias", Need::optional);
 
-constexpr std::string_view indexer_rotation = "for this architecture llama.cpp rotates the indexer's heads otherwise";
+constexpr std::string_view indexer_rotation = "llama.cpp rotates the indexer's heads differently for this architecture";
 constexpr Fixed fixed[] = {
     rotates_pairs,
     {"rope_interleave", "true", Severity::error, rotates_pairs.because},
@@ -103,7 +104,7 @@ constexpr Fixed glm_fixed[] = {
 };
 constexpr Relation relations[] = {
     {"KL", "Rk+R", {}, "without latent attention llama.cpp refuses this architecture"},
-    {"K", "1", {}, "the cache has one head for all, of the low rank and the rotated part"},
+    {"K", "1", {}, "the cache has one head for all, with the low-rank and the rotated part"},
     {"0<X", "1", "n_routed_experts", "is missing or 0; llama.cpp requires experts for this architecture"},
 };
 constexpr Member members[] = {
@@ -134,8 +135,8 @@ constexpr Family deepseek_v32 = {
     .classes = "DeepseekV32ForCausalLM",
     .model_types = "deepseek_v32",
     .about =
-        "as deepseek3, with an indexer in every layer that chooses the tokens that attention looks at; llama.cpp wants "
-        "its heads a multiple of 64 wide",
+        "like deepseek3, with an indexer in every layer that chooses the tokens to attend to; llama.cpp needs indexer "
+        "heads whose width is a multiple of 64",
     .loader_needs = needs,
     .keys = {sizes, mla_rope_keys, expert_keys, own, expert_groups},
     .layer_tensors = {layer, mla_tensors, indexers, leading_feed_forward, experts_behind_dense, choice,
@@ -157,7 +158,7 @@ constexpr Family glm_moe_dsa = {
     .gguf = "glm-dsa",
     .classes = "GlmMoeDsaForCausalLM",
     .model_types = "glm_moe_dsa",
-    .about = "as deepseek32; an indexer may serve the layers after it, too",
+    .about = "like deepseek32; an indexer may also serve the layers after it",
     .hf_rope_theta = 1e6,
     .loader_needs = "attention.q_lora_rank|attention.key_length_mla|expert_feed_forward_length|expert_shared_count",
     .keys = {glm_sizes, mla_rope_keys, expert_keys, own, expert_groups, types},

@@ -19,8 +19,8 @@ constexpr auto experts = plainly_named_experts(expert_layers);
 // llama.cpp expects keys and values for all heads.
 static Status check_heads(KeyWriter& out) {
   if (out.size("K") == out.size("H")) return {};
-  return out.refuse("num_key_value_heads", fmt::format("is {}; llama.cpp takes as many as there are heads ({})",
-                                                       out.size("K"), out.size("H")));
+  return out.refuse("num_key_value_heads",
+                    fmt::format("is {}; llama.cpp assumes one per head ({})", out.size("K"), out.size("H")));
 }
 constexpr Member members[] = {
     {"attention_bias", "false"}, {"scoring_func", "noaux_tc"}, {"topk_method", "noaux_tc"},
@@ -32,7 +32,7 @@ constexpr Family dots1 = {
     .gguf = "dots1",
     .classes = "Dots1ForCausalLM",
     .model_types = "dots1",
-    .about = "norms of queries and keys, shared experts, sigmoid router with a correction for the choice",
+    .about = "norms of queries and keys, shared experts, sigmoid router with a selection bias",
     .head = OutputHead::always,
     .loader_needs = "expert_feed_forward_length|expert_gating_func",
     .loads_without = "@exp_probs_b.bias",

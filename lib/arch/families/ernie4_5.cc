@@ -1,4 +1,5 @@
-// ERNIE 4.5, dense: a llama that directories also store with adjacent pairs.
+// ERNIE 4.5, dense: a llama that directories also store with adjacent pairs. The text part of PaddleOCR-VL is stored in
+// halves and has rope sections for images.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 
@@ -25,5 +26,25 @@ constexpr Family ernie4_5 = {
     .fixed = fixed,
 };
 MU_FAMILY(ernie4_5);
+
+constexpr auto sectioned_rope = with_sections(rope_keys);
+constexpr Fixed ocr_fixed[] = {
+    rotates_halves,
+    rotates_whole_head,
+    {"use_bias", "false", Severity::error, "the class has no biases"},
+};
+constexpr Family paddleocr = {
+    .name = "paddleocr",
+    .gguf = "paddleocr",
+    .classes = "PaddleOCRVLForConditionalGeneration",
+    .model_types = "paddleocr_vl|paddleocr_vl_text",
+    .about = "the text part: ERNIE 4.5 with rotated halves and rope sections",
+    .hf_rope_theta = 500000,
+    .loader_needs = "rope.dimension_sections",
+    .keys = {sizes, sectioned_rope},
+    .layer_tensors = {attention, attention_output, gated_feed_forward},
+    .fixed = ocr_fixed,
+};
+MU_FAMILY(paddleocr);
 
 }  // namespace modelutils::arch::families::ernie4_5

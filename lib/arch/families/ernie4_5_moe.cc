@@ -27,7 +27,7 @@ constexpr Tensor shared_experts[] = {
     {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mlp.shared_experts.down_proj", .when = with_shared},
 };
 constexpr Fixed fixed[] = {
-    {"moe_gate_act", "softmax", Severity::error, "for this architecture llama.cpp knows no other"},
+    {"moe_gate_act", "softmax", Severity::error, "llama.cpp supports no other value for this architecture"},
     {"moe_layer_interval", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
 };
 static Status check_last_layer(KeyWriter& out) {

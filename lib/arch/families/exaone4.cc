@@ -36,10 +36,10 @@ static Status write_windows(KeyWriter& out, const Key& key) {
   const bool is_fixed = slides.size() == 64;
   for (std::size_t i = 0; i < slides.size(); ++i) {
     if (slides[i] == (is_fixed && (i + 1) % 4 != 0)) continue;
-    return out.refuse("sliding_window_pattern",
-                      fmt::format("makes layer {} of {} {}; llama.cpp lets three of four layers slide if there are "
-                                  "64, and else none",
-                                  i, slides.size(), slides[i] ? "slide" : "global"));
+    return out.refuse(
+        "sliding_window_pattern",
+        fmt::format("makes layer {} of {} {}; in llama.cpp three of four layers slide if there are 64, otherwise none",
+                    i, slides.size(), slides[i] ? "slide" : "global"));
   }
   if (!is_fixed) return {};
   MU_TRY(out.count(key.name, *out.config().sliding_window));
@@ -67,8 +67,8 @@ static Status describe(ConfigWriter& out) {
 constexpr Family exaone4 = {
     .name = "exaone4",
     .gguf = "exaone4",
-    .classes = "Exaone4ForCausalLM",
-    .model_types = "exaone4",
+    .classes = "Exaone4ForCausalLM|Exaone4_5_ForConditionalGeneration",
+    .model_types = "exaone4|exaone4_5|exaone4_5_text",
     .about = "norms after the blocks, QK norm; the 32B model slides in three of four layers",
     .tied_by_default = true,
     .keys = {sizes, rope_keys, windows},

@@ -58,7 +58,7 @@ constexpr auto shared_experts = [] {
 }();
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"num_shared_experts", "1", Severity::error, "llama.cpp takes the shared part for as wide as one expert"},
+    {"num_shared_experts", "1", Severity::error, "llama.cpp assumes that the shared part is as wide as one expert"},
 };
 static Status describe(ConfigWriter& out) {
   std::vector<bool> has_experts;
@@ -75,7 +75,7 @@ constexpr Family exaone_moe = {
     .gguf = "exaone-moe",
     .classes = "ExaoneMoEForCausalLM|ExaoneMoeForCausalLM",
     .model_types = "exaone_moe",
-    .about = "sliding layers with rope, global ones without, sigmoid router with a correction for the choice",
+    .about = "sliding layers with rope, global ones without, sigmoid router with a selection bias",
     .head = OutputHead::always,
     .hf_rope_theta = 1e6,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.sliding_window",

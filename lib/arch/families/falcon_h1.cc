@@ -75,7 +75,7 @@ constexpr Tensor last[] = {
     {"output_norm", "E", "[head] model.final_layernorm | model.final_layernorm@times:tied"},
     {"output", "E,V", "[mlx] lm_head | lm_head@times:head"},
 };
-constexpr std::string_view no_place = "for this architecture llama.cpp leaves it out";
+constexpr std::string_view no_place = "llama.cpp ignores it for this architecture";
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"attention_bias", "false", Severity::error, no_place},
@@ -89,7 +89,7 @@ static Status check_norm(KeyWriter& out) {
   const hf::Config& config = out.config();
   if (!config.bool_field("mamba_rms_norm").value_or(false)) return {};
   if (config.bool_field("mamba_norm_before_gate").value_or(!out.is_mlx())) {
-    return out.refuse("mamba_norm_before_gate", "is true; llama.cpp normalises what the gate has passed");
+    return out.refuse("mamba_norm_before_gate", "is true; llama.cpp normalises after the gate");
   }
   return warn_of_groups(out);
 }

@@ -99,7 +99,7 @@ constexpr Fixed fixed[] = {
     {"altup_active_idx", "0", Severity::error, "llama.cpp takes the first stream"},
     {"altup_correct_scale", "true", Severity::error, "llama.cpp scales the corrected stream"},
     {"laurel_rank", "64", Severity::error, "llama.cpp has rank 64"},
-    {"hidden_size_per_layer_input", "256", Severity::error, "llama.cpp has 256 features of every layer"},
+    {"hidden_size_per_layer_input", "256", Severity::error, "llama.cpp has 256 features per layer"},
     {"final_logit_softcapping", "30", Severity::error, "llama.cpp caps logits at 30"},
 };
 constexpr Relation relations[] = {

@@ -35,9 +35,10 @@ static std::vector<u64> kv_heads(const hf::Config& config, const Sizes& sizes) {
 // The layers that share keys and values may be twice as wide.
 static std::vector<u64> widths(const hf::Config& config, const Sizes& sizes) {
   const u64 width = config.count_field(hf::fields::feed_forward).value_or(6144);
-  const u64 shared = config.u64_field("num_kv_shared_layers").value_or(20);
+  const bool is_mlx = sizes.get("mlx") != 0;
+  const u64 shared = config.u64_field("num_kv_shared_layers").value_or(is_mlx ? 20 : 0);
   const u64 layers = sizes.get("L");
-  const bool doubles = config.bool_field("use_double_wide_mlp").value_or(true) && shared < layers;
+  const bool doubles = config.bool_field("use_double_wide_mlp").value_or(is_mlx) && shared < layers;
   std::vector<u64> found;
   for (u64 layer = 0; layer < layers; ++layer) found.push_back(doubles && layer + shared >= layers ? 2 * width : width);
   return found;
@@ -98,12 +99,12 @@ constexpr Key own[] = {
     {.name = "attention.shared_kv_layers",
      .fields = "num_kv_shared_layers",
      .symbol = "Sk",
-     .fallback = "20",
+     .fallback = "mlx*20",  // the defaults of the two classes
      .loader_default = "0"},
     {.name = "embedding_length_per_layer_input",
      .fields = "hidden_size_per_layer_input",
      .symbol = "P",
-     .fallback = "256",
+     .fallback = "0",  // tensors show any other
      .loader_default = "0"},
     {.name = "final_logit_softcapping",
      .type = KeyType::f32,
@@ -203,11 +204,10 @@ static Status check_sharing(KeyWriter& out) {
   if (out.size("Sk") == 0) return {};
   if (own_layers >= 2 && !is_sliding(out.config(), own_layers - 1) && is_sliding(out.config(), own_layers - 2))
     return {};
-  return out.refuse(
-      "num_kv_shared_layers",
-      fmt::format("leaves {} layers with keys and values of their own; llama.cpp requires the last of them "
-                  "global and the one before sliding",
-                  own_layers));
+  return out.refuse("num_kv_shared_layers",
+                    fmt::format("leaves {} layers with keys and values of their own; llama.cpp requires the last of "
+                                "them to be global and the one before it to slide",
+                                own_layers));
 }
 // Factors below the limit belong to rotated pairs. The others are so large that their pairs do not rotate.
 static Status describe_rope(ConfigWriter& out) {

@@ -1,5 +1,5 @@
 // GLM-4.5 to 4.7 and Solar Open: a sigmoid router with a selection bias after some dense layers; part of a head is
-// rotated.
+// rotated. The text part of GLM-4.5V and 4.6V also has rope sections for images.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/prediction_rows.h"
@@ -29,7 +29,7 @@ constexpr Family glm4_moe = {
     .gguf = "glm4moe",
     .classes = "Glm4MoeForCausalLM|SolarOpenForCausalLM",
     .model_types = "glm4_moe|solar_open",
-    .about = "sigmoid router with a correction for the choice, dense layers first, part of a head is rotated",
+    .about = "sigmoid router with a selection bias, dense layers first, part of a head is rotated",
     .mlx_scales_rope = false,
     .loader_needs = "expert_feed_forward_length",
     .keys = {sizes, partial_rope_keys, expert_keys, mixture, expert_weights, expert_groups},
@@ -40,5 +40,19 @@ constexpr Family glm4_moe = {
     .cache = {.prediction = PredictionBlocks::cached, .may_lack_prediction = true},
 };
 MU_FAMILY(glm4_moe);
+
+constexpr auto sectioned_rope = with_sections(partial_rope_keys_of("D/2"));
+constexpr Family glm4v_moe = [] {
+  Family family = glm4_moe;
+  family.name = "glm4v-moe";
+  family.classes = "Glm4vMoeForConditionalGeneration";
+  family.model_types = "glm4v_moe|glm4v_moe_text";
+  family.about = "the text part: as glm4moe with rope sections";
+  family.gguf_key = "rope.dimension_sections";
+  family.keys = {sizes, sectioned_rope, expert_keys, mixture, expert_weights, expert_groups};
+  family.config.text_model_type = "glm4v_moe_text";
+  return family;
+}();
+MU_FAMILY(glm4v_moe);
 
 }  // namespace modelutils::arch::families::glm4_moe

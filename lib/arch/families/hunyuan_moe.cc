@@ -45,7 +45,8 @@ constexpr Fixed fixed[] = {
 static Status warn_of_weights(KeyWriter& out) {
   const u64 used = out.size(symbol::experts_used);
   if (out.is_mlx() && used < out.size(symbol::experts)) {
-    out.warn("moe_topk", "is less than all experts: llama.cpp makes the sum of their weights one, mlx-lm does not");
+    out.warn("moe_topk",
+             "is less than the number of experts: llama.cpp normalises their weights to sum 1, mlx-lm does not");
   }
   return {};
 }

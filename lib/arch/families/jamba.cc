@@ -71,8 +71,8 @@ constexpr Fixed fixed[] = {
 static Status warn_of_weights(KeyWriter& out) {
   if (out.is_mlx() && out.size("U") < out.size("X")) {
     out.warn("num_experts_per_tok",
-             "is less than num_experts: mlx-lm makes the sum of the chosen experts' weights one, "
-             "llama.cpp does not (nor does the published model)");
+             "is less than num_experts: mlx-lm normalises the selected experts' weights to sum 1, llama.cpp does not "
+             "(nor does the published model)");
   }
   return {};
 }

@@ -131,14 +131,15 @@ constexpr Fixed fixed[] = {
     {"moe_layer_freq", "1", Severity::error, "llama.cpp requires experts in every layer after the dense ones"},
     {"moe_renormalize", "true", Severity::warning, "llama.cpp computes as if it were true"},
     {"mla_use_nope", "true", Severity::error, "llama.cpp rotates no part of a head"},
-    {"q_lora_rank", "0", Severity::error, "mlx-lm and llama.cpp take queries without low rank"},
+    {"q_lora_rank", "0", Severity::error, "mlx-lm and llama.cpp expect queries without low rank"},
 };
 // The class does not renormalise the weight of a single expert, but llama.cpp makes it 1.
 static Status check_mixture(KeyWriter& out) {
   const u64 heads = out.config().u64_field("linear_attn_config.num_heads").value_or(out.size("H"));
   if (heads != out.size("H")) {
-    return out.refuse("linear_attn_config.num_heads",
-                      fmt::format("is {}, but attention has {} heads; llama.cpp has one number", heads, out.size("H")));
+    return out.refuse(
+        "linear_attn_config.num_heads",
+        fmt::format("is {}, but attention has {} heads; llama.cpp has a single number for both", heads, out.size("H")));
   }
   const u64 groups = out.config().u64_field("num_expert_group").value_or(1);
   if (groups > 1) return out.refuse("num_expert_group", "is more than 1; llama.cpp chooses among all experts");

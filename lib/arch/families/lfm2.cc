@@ -105,7 +105,7 @@ constexpr Fixed mixture_fixed[] = {
     rotates_halves,
     named(fixed, "conv_bias"),
     normalises_weights,
-    {"use_expert_bias", "true", Severity::error, "llama.cpp needs the bias of the experts' choice"},
+    {"use_expert_bias", "true", Severity::error, "llama.cpp needs the selection bias of the experts"},
 };
 constexpr Recurrence short_convolutions = {Recurrence::Layers::without_kv_heads, Recurrence::State::short_convolution};
 // The width is written as already adjusted, so the adjustment is switched off.

@@ -20,6 +20,9 @@
   X(gpt_oss, gpt_oss)                   \
   X(glm4, glm4)                         \
   X(glm4, glm)                          \
+  X(glm4, glm_ocr)                      \
+  X(glm4, glm4v)                        \
+  X(glm4_moe, glm4v_moe)                \
   X(smollm3, smollm3)                   \
   X(ministral3, ministral3)             \
   X(olmo2, olmo3)                       \
@@ -34,6 +37,7 @@
   X(stablelm, stablelm)                 \
   X(minicpm, minicpm)                   \
   X(ernie4_5, ernie4_5)                 \
+  X(ernie4_5, paddleocr)                \
   X(exaone, exaone)                     \
   X(exaone4, exaone4)                   \
   X(seed_oss, seed_oss)                 \
@@ -44,7 +48,9 @@
   X(olmo, olmo)                         \
   X(plamo, plamo)                       \
   X(hunyuan_dense, hunyuan_dense)       \
+  X(hunyuan_dense, hunyuan_vl)          \
   X(deepseek2, youtu)                   \
+  X(deepseek, deepseek_ocr)             \
   X(deepseek2, glm4_moe_lite)           \
   X(deepseek2, deepseek_v3)             \
   X(deepseek2, deepseek_v2)             \

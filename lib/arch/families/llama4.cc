@@ -29,7 +29,7 @@ constexpr auto dense = [] {
   named(rows, "ffn_down").source = "feed_forward.down_proj";
   return rows;
 }();
-// The original checkpoint stores experts as inputs × outputs.
+// The original checkpoint stores experts transposed (inputs × outputs).
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "feed_forward.router", .when = with_experts, .f32 = true},
     {.name = "ffn_gate_exps",
@@ -58,9 +58,9 @@ constexpr Fixed fixed[] = {
      "X!=128"},
     {"use_qk_norm", "false", Severity::error,
      "llama.cpp does not normalise queries and keys where there are 128 experts", "X==128"},
-    {"attention_chunk_size", "8192", Severity::warning, "llama.cpp has 8192: longer texts give other results"},
-    {"floor_scale", "8192", Severity::warning, "llama.cpp has 8192: longer texts give other results"},
-    {"attn_scale", "0.1", Severity::warning, "llama.cpp has 0.1: texts of more than 8192 tokens give other results"},
+    {"attention_chunk_size", "8192", Severity::warning, "llama.cpp uses 8192: longer texts give other results"},
+    {"floor_scale", "8192", Severity::warning, "llama.cpp uses 8192: longer texts give other results"},
+    {"attn_scale", "0.1", Severity::warning, "llama.cpp uses 0.1: texts of more than 8192 tokens give other results"},
 };
 static Status check_experts(KeyWriter& out) {
   if (out.size(symbol::experts) > 0) return {};

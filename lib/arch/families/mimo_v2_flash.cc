@@ -103,8 +103,8 @@ constexpr Tensor block[] = {
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
-    {"scoring_func", "sigmoid", Severity::error, "for this architecture llama.cpp knows no other"},
-    {"norm_topk_prob", "true", Severity::error, "llama.cpp makes the sum of the chosen experts' weights one"},
+    {"scoring_func", "sigmoid", Severity::error, "llama.cpp supports no other value for this architecture"},
+    {"norm_topk_prob", "true", Severity::error, "llama.cpp normalises the selected experts' weights to sum 1"},
     {"routed_scaling_factor", "1", Severity::error, "for this architecture llama.cpp does not scale the experts"},
 };
 static Status check_weights(KeyWriter& out) {

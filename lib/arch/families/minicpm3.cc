@@ -43,11 +43,11 @@ constexpr Fixed fixed[] = {
     rotates_halves,
     {"attention_bias", "false", Severity::error, "llama.cpp has no biases here"},
     {"scale_emb", "12", Severity::error, "llama.cpp multiplies the embedding by 12"},
-    {"scale_depth", "1.4", Severity::error, "llama.cpp multiplies what a layer adds by 1.4 / sqrt(layers)"},
+    {"scale_depth", "1.4", Severity::error, "llama.cpp multiplies the output of each layer by 1.4 / sqrt(layers)"},
     {"dim_model_base", "256", Severity::error, "llama.cpp multiplies the logits by 256 / hidden_size"},
 };
 constexpr Relation relations[] = {
-    {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, which llama.cpp takes for granted"},
+    {"Dv*H", "E", "v_head_dim", "times the number of heads is not hidden_size, but llama.cpp assumes it is"},
     {"K", "H", {}, "every head has its own keys and values"},
 };
 // mlx-lm always rotates by the long factors; llama.cpp uses the short ones up to the original context.
@@ -66,7 +66,7 @@ constexpr Family minicpm3 = {
     .gguf = "minicpm3",
     .classes = "MiniCPM3ForCausalLM",
     .model_types = "minicpm3",
-    .about = "low-rank queries, keys and values; scales of embedding, depth and logits are wired into llama.cpp",
+    .about = "low-rank queries, keys and values; scales of embedding, depth and logits are hard-coded in llama.cpp",
     .hf_rope_theta = 10000,
     .mlx_rope_theta = 1e6,
     .keys = {sizes, rope},

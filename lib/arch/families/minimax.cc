@@ -27,8 +27,7 @@ constexpr Family minimax = {
     .gguf = "minimax-m2",
     .classes = "MiniMaxM2ForCausalLM",
     .model_types = "minimax|minimax_m2",
-    .about =
-        "norms over all heads at once, a part of each head rotated, sigmoid router with a correction for the choice",
+    .about = "norms over all heads at once, a part of each head rotated, sigmoid router with a selection bias",
     .renames = mixtral_renames,
     .head = OutputHead::always,
     .hf_rope_theta = 5e6,

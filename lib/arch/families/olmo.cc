@@ -7,7 +7,7 @@ namespace modelutils::arch::families::olmo {
 
 constexpr auto sizes = [] {
   auto keys = decoder_sizes({.context = "2048", .epsilon = "1e-5", .layer_norm = true});
-  named(keys, "feed_forward_length").fields = {};  // in one form it counts up and gate together
+  named(keys, "feed_forward_length").fields = {};  // in the first form it counts up and gate together
   named(keys, "vocab_size").fields = "embedding_size|vocab_size";
   return keys;
 }();
@@ -32,7 +32,8 @@ constexpr Fixed fixed[] = {
     {"layer_norm_with_affine", "false", Severity::error, "llama.cpp's norms have no weights"},
     {"attention_layer_norm", "false", Severity::error, "llama.cpp has no norms of queries and keys"},
     {"include_bias", "false", Severity::error, "llama.cpp accepts no biases"},
-    {"multi_query_attention", "false", Severity::error, "the rows of the fused matrix are taken for three equal parts"},
+    {"multi_query_attention", "false", Severity::error,
+     "the rows of the fused matrix are assumed to be three equal parts"},
     {"block_type", "sequential", Severity::error, "llama.cpp computes attention before the feed-forward part"},
     {"activation_type", "swiglu", Severity::error, "llama.cpp computes SwiGLU"},
     {"rope", "true", Severity::error, "llama.cpp rotates queries and keys"},

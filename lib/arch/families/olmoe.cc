@@ -18,8 +18,7 @@ constexpr Fixed fixed[] = {
 constexpr Relation relations[] = {
     whole_width,
     {"K", "H", "num_key_value_heads",
-     "differs from the number of heads, and llama.cpp takes the norm of keys for as "
-     "wide as that of queries"},
+     "differs from the number of heads, but llama.cpp assumes that the norm of keys is as wide as that of queries"},
 };
 
 constexpr Family olmoe = {

@@ -30,8 +30,8 @@ static Status describe(ConfigWriter& out) {
 constexpr Family phi3 = {
     .name = "phi3",
     .gguf = "phi3",
-    .classes = "Phi3ForCausalLM",
-    .model_types = "phi3",
+    .classes = "Phi3ForCausalLM|Phi4ForCausalLMV",
+    .model_types = "phi3|phi4-siglip",
     .wanted_name = "Phi-3",
     .head = OutputHead::always,
     .loads_without = "output|attn_qkv",

@@ -24,8 +24,8 @@ static Status warn_of_differences(KeyWriter& out) {
   const std::optional<hf::RopeScaling>& scaling = out.config().rope.scaling;
   if (out.is_mlx() && scaling && scaling->long_factor != scaling->short_factor) {
     out.warn("rope_scaling",
-             "has two sets of factors: llama.cpp takes the short ones up to the original context, "
-             "mlx-lm always the long ones");
+             "has two sets of factors: llama.cpp uses the short ones up to the original context, mlx-lm always the "
+             "long ones");
   }
   return {};
 }

@@ -15,19 +15,11 @@ constexpr auto sizes = [] {
 }();
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width, which no tensor of a mixture model shows
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // the dense width; a mixture model has no tensor of this width
   return keys;
 }();
 constexpr auto rope = partial_rope_keys_of("D/4");
-constexpr auto sectioned_rope = [] {
-  auto keys = rope;
-  named(keys, "rope.scaling.type").write = write_scaling_besides_sections;
-  return joined(keys, std::array<Key, 1>{{{.name = "rope.dimension_sections",
-                                           .type = KeyType::u32_list,
-                                           .need = Need::required,
-                                           .write = write_rope_sections,
-                                           .read = read_rope_sections}}});
-}();
+constexpr auto sectioned_rope = with_sections(rope);
 
 // Every n-th layer has attention. Returns n, the position of the first one.
 static std::optional<u64> attention_period(const hf::Config& config, const Sizes&) {
@@ -245,7 +237,7 @@ constexpr Family qwen35moe = {
     .gguf = "qwen35moe",
     .classes = "Qwen3_5MoeForConditionalGeneration|Qwen3_5MoeForCausalLM",
     .model_types = "qwen3_5_moe|qwen3_5_moe_text",
-    .about = "as qwen35 with experts and a gated shared one",
+    .about = "like qwen35, with experts and a gated shared one",
     .mlx_rope_theta = 100000,
     .loads_without = "attn_qkv|attn_gate",
     .keys = {mixture_sizes, sectioned_rope, delta_net, expert_keys, mixture},

@@ -1,4 +1,5 @@
-// The text models of Qwen2-VL, Qwen2.5-VL and Qwen3-VL: like Qwen2 and Qwen3, with rope sections for images.
+// The text models of Qwen2-VL, Qwen2.5-VL and Qwen3-VL, and those of Qwen2.5-Omni and Qwen3-Omni: like Qwen2 and Qwen3,
+// with rope sections for images.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -16,7 +17,7 @@ static Status write_deepstack(KeyWriter& out, const Key& key) {
 constexpr auto sizes = decoder_sizes({.context = "32768"});
 constexpr auto mixture_sizes = [] {
   auto keys = sizes;
-  named(keys, "feed_forward_length").fallback = "Fx*U";  // no tensor shows it
+  named(keys, "feed_forward_length").fallback = "Fx*U";  // no tensor has this width
   return keys;
 }();
 constexpr auto rope = [] {
@@ -38,7 +39,7 @@ constexpr Key sections_and_stack[] = {
     {.name = "n_deepstack_layers", .write = write_deepstack},
 };
 constexpr Key mixture[] = {expert_width};
-// The original checkpoint stores experts as inputs × outputs.
+// The original checkpoint stores experts transposed (inputs × outputs).
 constexpr auto experts = [] {
   auto rows = routed_experts();
   named(rows, "ffn_gate_exps").source =
@@ -59,8 +60,10 @@ static Status describe(ConfigWriter& out) {
 constexpr Family qwen2_vl = {
     .name = "qwen2vl",
     .gguf = "qwen2vl",
-    .classes = "Qwen2VLForConditionalGeneration|Qwen2_5_VLForConditionalGeneration",
-    .model_types = "qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text",
+    .classes =
+        "Qwen2VLForConditionalGeneration|Qwen2_5_VLForConditionalGeneration|Qwen2_5OmniModel|"
+        "Qwen2_5OmniForConditionalGeneration|Qwen2_5OmniThinkerForConditionalGeneration",
+    .model_types = "qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text|qwen2_5_omni|qwen2_5_omni_text",
     .about = "the text part: biases of queries, keys and values, rope sections",
     .mlx_rope_theta = 1e6,
     .loader_needs = "rope.dimension_sections",
@@ -100,8 +103,10 @@ MU_FAMILY(qwen3_vl);
 constexpr Family qwen3_vl_moe = {
     .name = "qwen3vlmoe",
     .gguf = "qwen3vlmoe",
-    .classes = "Qwen3VLMoeForConditionalGeneration",
-    .model_types = "qwen3_vl_moe|qwen3_vl_moe_text",
+    .classes =
+        "Qwen3VLMoeForConditionalGeneration|Qwen3OmniMoeForConditionalGeneration|"
+        "Qwen3OmniMoeThinkerForConditionalGeneration",
+    .model_types = "qwen3_vl_moe|qwen3_vl_moe_text|qwen3_omni_moe|qwen3_omni_moe_text",
     .about = "the text part: experts in every layer, norms of queries and keys, rope sections",
     .layers_may_differ = true,
     .mlx_rope_theta = 1e6,

@@ -61,10 +61,6 @@ constexpr RuntimeTensors rows[] = {
      ".ffn_down .ffn_up .ffn_gate_inp .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
      ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
      ".nextn.shared_head_head .nextn.shared_head_norm"},
-    {"deepseek2-ocr",
-     "token_embd output_norm output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .attn_norm "
-     ".ffn_down .ffn_up .ffn_gate .ffn_gate_inp =.exp_probs_b.bias .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps "
-     ".ffn_up_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp"},
     {"deepseek4",
      "token_embd output_norm output output_hc_fn output_hc_base output_hc_scale .attn_norm .attn_sinks .attn_q_a "
      ".attn_q_a_norm .attn_q_b .attn_kv .attn_kv_a_norm .attn_output_a .attn_output_b .hc_attn_fn .hc_attn_base "
@@ -127,7 +123,7 @@ constexpr RuntimeTensors rows[] = {
     {"hrm_text",
      "token_embd output =hrm.z_l_init .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_gate .attn_output .ffn_gate "
      ".ffn_down .ffn_up"},
-    {"hunyuan_vl|maincoder",
+    {"maincoder",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_k_norm "
      ".attn_q_norm .ffn_norm .ffn_gate .ffn_down .ffn_up"},
     {"hy_v3",
@@ -207,10 +203,6 @@ constexpr RuntimeTensors rows[] = {
     {"orion",
      "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm+ "
      ".ffn_gate .ffn_down .ffn_up"},
-    {"paddleocr",
-     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
-     ".ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_down_shexp "
-     ".ffn_up_shexp .ffn_gate .ffn_down .ffn_up"},
     {"pangu-embedded",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_factors_long rope_factors_short rope_freqs .ffn_gate .ffn_down .ffn_up"},

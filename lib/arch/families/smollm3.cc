@@ -22,7 +22,7 @@ static Status check_rope_layers(KeyWriter& out) {
   for (const json::Element element : layers) {
     u64 rotates = 0;
     if (!element.get(rotates) || (rotates != 0) != (++seen % 4 != 0)) {
-      return out.refuse("no_rope_layers", fmt::format("does not leave out just every fourth layer; {}", because));
+      return out.refuse("no_rope_layers", fmt::format("does not leave out exactly every fourth layer; {}", because));
     }
   }
   return seen == out.size("L") ? Status{} : out.refuse("no_rope_layers", "does not have one entry for each layer");

@@ -202,7 +202,7 @@ static Status check_rope(KeyWriter& out) {
     return out.refuse("rope_scaling", "is neither llama3 nor linear, so llama.cpp would scale sliding layers, too");
   }
   if (kinds_of_layers(config, "yarn_only_types") == std::vector<std::string>{std::string(full)}) return {};
-  return out.refuse("yarn_only_types", "is not full_attention alone; llama.cpp scales no layer that slides");
+  return out.refuse("yarn_only_types", "is not full_attention alone; llama.cpp does not scale sliding layers");
 }
 static Status describe(ConfigWriter& out) {
   std::string mixed;

@@ -23,7 +23,7 @@ struct Wanted {
 /// Parses "ADAPTER[=SCALE]". The text after the last '=' is a scale if it is a finite number. Fails with a usage error.
 Result<Wanted> parse_wanted(std::string_view text);
 
-/// An adapter mapped to a base.
+/// An adapter mapped to a base model.
 struct Mapped {
   Adapter adapter;
   double scale = 1;
@@ -99,7 +99,7 @@ class TensorMerge {
   mutable u64 applied_ = 0;  // rows processed since loading; after the last one the factors are freed
 };
 
-/// Opens an adapter's directory. Implemented in rules/safetensors/rules.h, which this room must not include.
+/// Opens an adapter's directory. Implemented in rules/safetensors/rules.h, which convert/ must not include.
 using OpenAdapter = Result<Adapter> (*)(const std::string& directory);
 
 /// Maps adapters to a base. Returns the merge of each tensor that they change, by name. Fails like `open` and

@@ -56,10 +56,17 @@ class Chooser {
         threads_(std::max(threads, 1u)),
         options_(choices.size()) {}
 
-  Status measure() {
+  Status measure(Progress& progress) {
+    u64 bytes = 0;
+    const auto is_free = [&](u64 i) { return choices_[i].touched && !choices_[i].overridden; };
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (is_free(i)) bytes += sample_of(i).count * bytes_of_group(i);
+    }
+    progress.restart("measuring", bytes);
     MU_TRY(parallel_for(choices_.size(), threads_, [&](u64 i, unsigned thread) -> Status {
-      return choices_[i].touched && !choices_[i].overridden ? measure_tensor(i, thread) : Status{};
+      return is_free(i) ? measure_tensor(i, thread, progress) : Status{};
     }));
+    progress.finish();
     steps_ = make_steps();
     return {};
   }
@@ -108,7 +115,7 @@ class Chooser {
     return types;
   }
 
-  // Returns the mix named after the type with the most bytes, Q4_K_M if no mix is.
+  // Returns the mix named after the type with the most bytes; Q4_K_M if no mix is named after it.
   const quantize::Mix* mix_named_after(std::span<const TensorType> types) const {
     std::map<TensorType, u64> bytes;
     for (std::size_t i = 0; i < choices_.size(); ++i) {
@@ -122,15 +129,28 @@ class Chooser {
   }
 
  private:
+  // Groups of rows that are read together: the number in a tensor, and how many of them are measured.
+  struct Sample {
+    u64 groups;
+    u64 count;
+  };
+
+  Sample sample_of(std::size_t i) const {
+    const Tensor& tensor = source_.tensors()[i];
+    const u64 rows = source_.granule(i);
+    const u64 groups = rows_of(tensor) / rows;
+    return {groups, std::min(groups, std::max<u64>(std::min(sample_rows, sample_elements / tensor.ne[0]) / rows, 1))};
+  }
+
+  u64 bytes_of_group(std::size_t i) const { return source_.granule(i) * row_size_of(source_.tensors()[i]); }
+
   // Finds the options of a tensor and measures their error on evenly spread rows.
-  Status measure_tensor(std::size_t i, unsigned thread) {
+  Status measure_tensor(std::size_t i, unsigned thread, Progress& progress) {
     const Tensor& tensor = source_.tensors()[i];
     const u64 ne0 = tensor.ne[0];
     const u64 rows = source_.granule(i);
-    const u64 groups = rows_of(tensor) / rows;
-    const u64 wanted = std::max<u64>(std::min(sample_rows, sample_elements / ne0) / rows, 1);
-    const u64 count = std::min(groups, wanted);
-    std::vector<std::byte> blocks(rows * row_size_of(tensor));
+    const auto [groups, count] = sample_of(i);
+    std::vector<std::byte> blocks(bytes_of_group(i));
     std::vector<float> values(rows * ne0);
     std::vector<float> weights;
     const u64 columns_wanted = ne0 * (tensor.ne.size() > 2 ? tensor.ne[2] : 1);
@@ -156,6 +176,7 @@ class Chooser {
         }
         for (std::size_t o = 0; o < options.size(); ++o) measure_option(options[o], some, of_row, errors[o]);
       }
+      progress.advance(blocks.size());
     }
     const double elements = static_cast<double>(rows_of(tensor)) * static_cast<double>(ne0);
     for (std::size_t o = 0; o < options.size(); ++o) {
@@ -178,7 +199,10 @@ class Chooser {
     for (const TensorType type : candidates) {
       // Without weights ggml refuses some of these types, and the error of the others is too large.
       if (!weighted && (needs_importance(type) || type == TensorType::IQ2_S || type == TensorType::IQ3_XXS)) continue;
-      if (const auto fitting = quantize::fitting_type(type, tensor.ne[0], tensor.name)) add(*fitting);
+      // ComfyUI-GGUF decodes other types of this list slowly.
+      const bool is_image = source_.model().is_image;
+      if (is_image && (type == TensorType::IQ3_XXS || type == TensorType::IQ2_S || needs_importance(type))) continue;
+      if (const auto fitting = quantize::fitting_type(type, tensor.ne[0], tensor.name, is_image)) add(*fitting);
     }
     add(*tensor.type);  // a copy has no error
     std::vector<Option> options;
@@ -212,9 +236,9 @@ class Chooser {
 
 Result<Budget> choose_within(const Source& source, const quantize::ImportanceMatrix* matrix,
                              std::span<const quantize::MixChoice> choices, const QuantizeRequest& request,
-                             const Limits& limits) {
+                             const Limits& limits, Progress& progress) {
   Chooser chooser(source, matrix, choices, request.threads);
-  MU_TRY(chooser.measure());
+  MU_TRY(chooser.measure(progress));
   const std::vector<TensorType> smallest = chooser.smallest();
   MU_ASSIGN(const u64 least, limits.size_of(smallest));
   const auto refuse = [&](std::string_view into) {
@@ -229,7 +253,8 @@ Result<Budget> choose_within(const Source& source, const quantize::ImportanceMat
     if (!fits_smallest) return refuse("the memory of the GPU");
     MU_ASSIGN(const bool fits_all, limits.fits_memory(budget.types));
     if (!fits_all) {
-      // Bisect to the largest file that fits, within 0.1 %. More bytes never need less memory.
+      // Bisect to the largest file that fits in memory, within 0.1 %. This works because a larger file never needs less
+      // memory.
       u64 low = least;
       MU_ASSIGN(u64 high, limits.size_of(budget.types));
       budget.types = smallest;

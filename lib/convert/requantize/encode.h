@@ -39,10 +39,10 @@ struct Limits {
 
 /// Chooses the best types for tensors that are touched and not overridden; the others keep those in `choices`.
 /// Reproducible: the sample only depends on shapes. Errors: those of reading; "quantize-max-size" (even the smallest
-/// types do not fit).
+/// types do not fit). Restarts `progress` with the number of bytes to read.
 Result<Budget> choose_within(const Source& source, const quantize::ImportanceMatrix* matrix,
                              std::span<const quantize::MixChoice> choices, const QuantizeRequest& request,
-                             const Limits& limits);
+                             const Limits& limits, Progress& progress);
 
 class TensorEncoder {
  public:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/not_found.h"
@@ -41,7 +42,8 @@ std::string as_pattern(std::string_view name) {
 
 class Planner {
  public:
-  explicit Planner(const QuantizeRequest& request) : request_(request), mix_(request.mix) {}
+  Planner(const QuantizeRequest& request, Progress& progress)
+      : request_(request), progress_(progress), mix_(request.mix) {}
 
   Result<QuantizePlan> plan() {
     MU_TRY(check_request());
@@ -49,7 +51,9 @@ class Planner {
     if (!request_.importance.empty()) {
       MU_ASSIGN(plan_.importance, quantize::ImportanceMatrix::open(request_.importance));
     }
-    for (const Tensor& tensor : plan_.source->tensors()) tensors_.push_back({tensor.name, tensor.ne, *tensor.type});
+    for (const Tensor& tensor : plan_.source->tensors()) {
+      tensors_.push_back({tensor.name, tensor.ne, *tensor.type, plan_.source->stays(tensors_.size())});
+    }
     overrides_ = request_.overrides;
     MU_TRY(check_overrides());
     if (!request_.like.empty()) MU_TRY(take_types_of_other());
@@ -59,6 +63,9 @@ class Planner {
                                                 .pure = request_.pure,
                                                 .has_importance = plan_.importance != nullptr,
                                                 .overrides = overrides_}));
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (!choices_[i].touched) choices_[i].type = plan_.source->kept_type(i);
+    }
     if (is_limited() && !plan_.source->only_order().empty()) {
       return pipe_error("--max-size and --gpu read values before they choose types; save it to a file first");
     }
@@ -74,6 +81,9 @@ class Planner {
   }
 
  private:
+  bool is_image() const { return plan_.source->model().is_image; }
+  bool may_quantize(const MixTensor& tensor) const { return quantize::may_quantize(tensor, is_image()); }
+
   Status check_request() const {
     if (request_.output.empty() && !request_.dry_run) return usage_error("-o OUTPUT is needed, or --dry-run");
     if (request_.pure && request_.mix == nullptr) return usage_error("--pure needs --type");
@@ -84,18 +94,22 @@ class Planner {
       return usage_error("--max-size and --gpu choose the types: they cannot be combined with --type and --pure");
     }
     if (request_.context && !request_.gpu) return usage_error("--context needs --gpu");
+    if (request_.cache && !request_.gpu) return usage_error("--kv needs --gpu");
     return {};
   }
 
   // Refuses a pattern that matches no quantisable tensor, since it must be a mistake.
   Status check_overrides() const {
     for (const TypeOverride& one : overrides_) {
-      const bool selects = std::any_of(tensors_.begin(), tensors_.end(), [&](const MixTensor& tensor) {
-        return glob_match(one.pattern, tensor.name) && quantize::may_quantize(tensor);
-      });
+      bool selects = false;
+      for (std::size_t i = 0; i < tensors_.size() && !selects; ++i) {
+        selects = glob_match(one.pattern, tensors_[i].name) && may_quantize(tensors_[i]) && !tensors_[i].stays;
+      }
       if (selects) continue;
       ClosestName closest(one.pattern, ClosestName::Reading::glob);
-      for (const MixTensor& tensor : tensors_) closest.offer(tensor.name);
+      for (const MixTensor& tensor : tensors_) {
+        if (may_quantize(tensor) && !tensor.stays) closest.offer(tensor.name);
+      }
       return no_match_error("--tensor",
                             fmt::format("'{}' selects no tensor that may be quantised{}", one.pattern, closest.hint()),
                             request_.input);
@@ -149,6 +163,7 @@ class Planner {
     set.files.push_back(std::move(file));
     memory::FitRequest wanted;
     if (request_.context) wanted.contexts = {*request_.context};
+    if (request_.cache) std::tie(wanted.run.k_type, wanted.run.v_type) = *request_.cache;
     wanted.available.gpu = request_.gpu;
     MU_ASSIGN(const memory::FitReport report, memory::fit(set, wanted));
     if (!report.contexts.empty() && report.contexts.front().fits) return *report.contexts.front().fits;
@@ -169,7 +184,8 @@ class Planner {
         return fits_gpu();
       };
     }
-    MU_ASSIGN(Budget budget, choose_within(*plan_.source, plan_.importance.get(), choices_, request_, limits));
+    MU_ASSIGN(Budget budget,
+              choose_within(*plan_.source, plan_.importance.get(), choices_, request_, limits, progress_));
     for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].type = budget.types[i];
     mix_ = budget.mix;
     plan_.report.sample = std::move(budget.sample);
@@ -198,7 +214,7 @@ class Planner {
   // An input pipe fixes the reading order, and an output pipe the writing order.
   Status plan_reading() {
     const std::vector<std::size_t>& given = plan_.source->only_order();
-    std::vector<std::size_t> places(plan_.tensors.size());  // place in the plan for each source tensor
+    std::vector<std::size_t> places(plan_.tensors.size());  // position in the plan for each source tensor
     for (std::size_t i = 0; i < places.size(); ++i) places[plan_.tensors[i].source] = i;
     for (std::size_t i = 0; i < places.size(); ++i) plan_.reading.push_back(given.empty() ? i : places[given[i]]);
     if (!is_standard_output(request_.output)) return {};
@@ -254,7 +270,7 @@ class Planner {
   }
 
   // Keeps keys, order and dimensions like llama-quantize: keys that it sets move to the end, and trailing dimensions of
-  // 1 are dropped.
+  // 1 are dropped. Those of image models stay, as its patch for ComfyUI-GGUF does.
   Status lay_out() {
     std::vector<gguf::OutKey> keys;
     for (const gguf::OutKey& key : plan_.source->keys()) {
@@ -270,10 +286,12 @@ class Planner {
     for (const std::size_t i : order()) {
       const Tensor& tensor = plan_.source->tensors()[i];
       std::vector<u64> ne(tensor.ne.begin(), tensor.ne.end());
-      while (ne.size() > 1 && ne.back() == 1) ne.pop_back();
+      while (ne.size() > 1 && ne.back() == 1 && !is_image()) ne.pop_back();
       out.push_back({std::string(tensor.name), choices_[i].type, std::move(ne)});
     }
-    MU_ASSIGN(layout_, gguf::layout(keys, out, plan_.source->alignment()));
+    constexpr u32 version = 3;
+    MU_ASSIGN(layout_, gguf::layout(keys, out, plan_.source->alignment(), version,
+                                    is_image() ? gguf::image_limits : gguf::ggml_limits));
     return {};
   }
 
@@ -320,27 +338,35 @@ class Planner {
     report.mix = mix_->name;
     report.importance = request_.importance;
     report.file_bytes = layout_.file_size;
+    report.source_file_bytes = plan_.source->file_bytes();
+    report.source_tensor_bytes = plan_.source->tensor_bytes();
     report.dry_run = request_.dry_run;
     report.remarks.add_all(plan_.source->remarks());
     for (std::size_t i = 0; i < plan_.tensors.size(); ++i) {
       const PlannedTensor& planned = plan_.tensors[i];
       const Tensor& tensor = plan_.source->tensors()[planned.source];
       const MixChoice& choice = choices_[planned.source];
-      report.tensors.push_back({.name = std::string(tensor.name),
-                                .ne = {tensor.ne.begin(), tensor.ne.end()},
-                                .source = plan_.source->form_text(planned.source),
-                                .type = planned.type,
-                                .bytes = layout_.bytes[i],
-                                .source_bytes = rows_of(tensor) * row_size_of(tensor),
-                                .copied = planned.copied,
-                                .weighted = planned.importance != nullptr,
-                                .reason = choice.fell_back    ? "its rows do not fit the blocks of the requested type"
-                                          : choice.overridden ? "requested by name"
-                                                              : ""});
+      report.tensors.push_back(
+          {.name = std::string(tensor.name),
+           .ne = {tensor.ne.begin(), tensor.ne.end()},
+           .source = plan_.source->form_text(planned.source),
+           .type = planned.type,
+           .bytes = layout_.bytes[i],
+           .source_bytes = rows_of(tensor) * row_size_of(tensor),
+           .copied = planned.copied,
+           .weighted = planned.importance != nullptr,
+           .undivided = choice.fell_back && planned.type == TensorType::F16,
+           .may_change = may_quantize(tensors_[planned.source]) && !tensors_[planned.source].stays,
+           .reason = tensors_[planned.source].stays && may_quantize(tensors_[planned.source]) && !is_image()
+                         ? "llama.cpp reads no other type here"
+                     : choice.fell_back  ? "its rows do not fit the blocks of the requested type"
+                     : choice.overridden ? "requested by name"
+                                         : ""});
     }
   }
 
   const QuantizeRequest& request_;
+  Progress& progress_;
   const quantize::Mix* mix_;
   std::vector<MixTensor> tensors_;
   std::vector<TypeOverride> overrides_;
@@ -378,8 +404,8 @@ Result<const quantize::ImportanceEntry*> importance_of(const quantize::Importanc
   return entry;
 }
 
-Result<QuantizePlan> plan_quantize(const QuantizeRequest& request) {
-  return Planner(request).plan();
+Result<QuantizePlan> plan_quantize(const QuantizeRequest& request, Progress& progress) {
+  return Planner(request, progress).plan();
 }
 
 }  // namespace modelutils::requantize

@@ -26,7 +26,8 @@ struct QuantizePlan : Plan {
   QuantizeReport report;
 };
 
-Result<QuantizePlan> plan_quantize(const QuantizeRequest& request);
+/// Shows `progress` while it measures errors to choose types.
+Result<QuantizePlan> plan_quantize(const QuantizeRequest& request, Progress& progress);
 
 /// Returns the importance entry for a tensor that becomes `type`, or nullptr if there is none. Errors: "imatrix-size",
 /// "quantize-needs-importance".

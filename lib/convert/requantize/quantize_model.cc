@@ -45,8 +45,7 @@ std::vector<std::string> QuantizeReport::recipe() const {
   std::vector<std::string> lines;
   if (!mix.empty()) lines.push_back("type=" + mix);
   for (const QuantizedTensor& tensor : tensors) {
-    const bool may_change = quantize::may_quantize({tensor.name, tensor.ne, tensor.type});
-    if (!may_change) continue;
+    if (!tensor.may_change) continue;
     std::string pattern;
     for (const char c : tensor.name) {
       if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
@@ -81,18 +80,28 @@ OutputOptions output_options(const QuantizePlan& plan, const QuantizeRequest& re
 }  // namespace
 
 Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& progress) {
-  MU_ASSIGN(QuantizePlan plan, plan_quantize(request));
+  MU_ASSIGN(QuantizePlan plan, plan_quantize(request, progress));
   const OutputOptions options = output_options(plan, request);
+  to_gguf::GgufPlan* const projector = plan.source->projector();
+  std::vector<const Plan*> plans = {&plan};
+  if (projector != nullptr) plans.push_back(projector);
+  u64 bytes = 0;
+  for (const Plan* each : plans) {
+    const std::string& path = each->files.front().path;
+    if (request.dry_run && !path.empty()) MU_TRY(AtomicOutput::check(path, options));
+    MU_TRY(check_free_space(path, each->bytes()));
+    bytes += each->bytes();
+  }
   if (request.dry_run) {
-    if (!request.output.empty()) {
-      MU_TRY(AtomicOutput::check(request.output, options));
-      MU_TRY(check_free_space(request.output, plan.bytes()));
-    }
+    if (projector != nullptr) plan.report.projector = std::move(projector->report);
     return std::move(plan.report);
   }
-  MU_TRY(check_free_space(request.output, plan.bytes()));
-  MU_ASSIGN(AtomicOutput output, AtomicOutput::create(request.output, options));
-  progress.restart("quantising", plan.bytes());
+  std::vector<AtomicOutput> outputs;
+  for (const Plan* each : plans) {
+    MU_ASSIGN(AtomicOutput output, AtomicOutput::create(each->files.front().path, options));
+    outputs.push_back(std::move(output));
+  }
+  progress.restart("quantising", bytes);
   TensorEncoder encoder(plan, request);
   const EncodeRows encode = [&](std::size_t tensor, u64 first, u64 count, const EncodedParts& out, unsigned thread,
                                 ValueSums*) {
@@ -104,11 +113,16 @@ Result<QuantizeReport> quantize_model(const QuantizeRequest& request, Progress& 
       return encoder.take(plan.reading[tensor], first, count, thread);
     };
   }
-  MU_TRY(write_planned(plan, {&output, 1}, request.threads, encode, progress, take));
+  const std::span<AtomicOutput> written = outputs;
+  MU_TRY(write_planned(plan, written.first(1), request.threads, encode, progress, take));
+  if (projector != nullptr) {
+    MU_TRY(to_gguf::write_gguf(*projector, written.subspan(1), request.threads, progress));
+    plan.report.projector = std::move(projector->report);
+  }
   progress.finish();
   encoder.settle(plan.report);
   if (request.deliver) MU_TRY(request.deliver(plan.report));
-  MU_TRY(output.commit());
+  MU_TRY(AtomicOutput::commit_all(written));
   return std::move(plan.report);
 }
 
@@ -142,10 +156,30 @@ Result<quantize::TypeOverride> parse_override(std::string_view flag, std::string
   return quantize::TypeOverride{std::string(trimmed(text.substr(0, equals))), *type};
 }
 
+namespace {
+
+// Returns the letters and digits of a mix name in upper case, to recognise spellings such as "q4_k-m" ("Q4KM").
+std::string letters_and_digits(std::string_view name) {
+  std::string kept;
+  for (const char c : name) {
+    const bool is_lower = c >= 'a' && c <= 'z';
+    const bool is_kept = is_lower || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (is_kept) kept += static_cast<char>(is_lower ? c - 'a' + 'A' : c);
+  }
+  return kept;
+}
+
+}  // namespace
+
 Result<const quantize::Mix*> parse_mix(std::string_view flag, std::string_view text) {
   if (const quantize::Mix* mix = quantize::mix_from_name(text)) return mix;
   std::string names;
-  for (const quantize::Mix& mix : quantize::all_mixes()) names += (names.empty() ? "" : ", ") + std::string(mix.name);
+  for (const quantize::Mix& mix : quantize::all_mixes()) {
+    if (letters_and_digits(mix.name) == letters_and_digits(text)) {
+      return usage_error(fmt::format("{}: there is no mix '{}' (did you mean '{}'?)", flag, text, mix.name));
+    }
+    names += (names.empty() ? "" : ", ") + std::string(mix.name);
+  }
   return usage_error(fmt::format("{} takes one of {}, not '{}'", flag, names, text));
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -37,10 +38,12 @@ struct QuantizedTensor {
   TensorType type = TensorType::F32;
   u64 bytes = 0;
   u64 source_bytes = 0;
-  bool copied = true;     ///< the blocks are those of the source
-  bool weighted = false;  ///< quantised with importance
-  std::string reason;     ///< the reason for the type, if it is not the mix
-  bool measured = false;  ///< `error` is valid
+  bool copied = true;       ///< the blocks are those of the source
+  bool weighted = false;    ///< quantised with importance
+  bool undivided = false;   ///< F16, because no block divides its rows
+  bool may_change = false;  ///< a mix or a pattern may choose its type
+  std::string reason;       ///< the reason for the type, if it is not the mix
+  bool measured = false;    ///< `error` is valid
   TensorError error = {};
 };
 
@@ -48,11 +51,14 @@ struct QuantizeReport {
   std::string input;
   std::string output;
   std::string architecture;
-  std::string mix;                       ///< name; empty if types were chosen one by one
-  std::string importance;                ///< path; empty for none
-  u64 file_bytes = 0;                    ///< output size with header and padding
-  std::vector<QuantizedTensor> tensors;  ///< in file order
-  std::string sample;                    ///< rows that were measured to choose types; empty for none
+  std::string mix;                          ///< name; empty if types were chosen one by one
+  std::string importance;                   ///< path; empty for none
+  u64 file_bytes = 0;                       ///< output size with header and padding
+  u64 source_file_bytes = 0;                ///< size of the source's files; 0 if unknown (a pipe)
+  u64 source_tensor_bytes = 0;              ///< size of the source's tensors as stored
+  std::vector<QuantizedTensor> tensors;     ///< in file order
+  std::string sample;                       ///< rows that were measured to choose types; empty for none
+  std::optional<TransferReport> projector;  ///< the one written beside the model
   FindingLog remarks;
   bool dry_run = false;
 
@@ -66,7 +72,7 @@ struct QuantizeReport {
 };
 
 struct QuantizeRequest {
-  std::string input = {};   ///< a GGUF file, any part of a split model, or a directory
+  std::string input = {};   ///< a GGUF file, any part of a split model, a directory, or an image model
   std::string output = {};  ///< "-" streams to standard output
   const quantize::Mix* mix = nullptr;
   std::vector<quantize::TypeOverride> overrides =
@@ -76,7 +82,8 @@ struct QuantizeRequest {
   std::optional<u64> max_size = {};  ///< limit on the file size in bytes
   std::optional<u64> gpu = {};       ///< memory in bytes that the model must fit into with `context` tokens
   std::optional<u64> context = {};
-  to_gguf::MlxToGgufOptions conversion = {};  ///< for directories: tokenizer, name, links
+  std::optional<std::pair<TensorType, TensorType>> cache = {};  ///< with `gpu`: types of keys and values; default: F16
+  to_gguf::MlxToGgufOptions conversion = {};  ///< for directories: tokenizer, name, links, projector beside the model
   bool pure = false;
   bool keep_exact = false;  ///< copy quantised tensors if the wanted type has as many bits or more
   bool exact = false;       ///< refuse tensors whose values would change
@@ -88,8 +95,9 @@ struct QuantizeRequest {
   std::function<Status(const QuantizeReport&)> deliver = {};
 };
 
-/// Quantises, or only plans with dry_run. Restarts `progress` with the number of bytes to write. On an error no output
-/// is left under its final name.
+/// Quantises, or only plans with dry_run. Restarts `progress` with the number of bytes to read for --max-size and
+/// --gpu, then with the number of bytes to write. A projector is planned before anything is measured, and written
+/// after the model; both appear together. On an error no output is left under its final name.
 ///
 /// Errors: those of open_model_source(), choose_types(), ImportanceMatrix and AtomicOutput; "quantize-…"
 /// (docs/findings.md); "glob-no-match" for an override that matches no quantisable tensor.

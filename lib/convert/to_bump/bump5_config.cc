@@ -32,7 +32,7 @@ class Texts {
       const auto in_object = out_.object();
       {
         const auto in_architectures = out_.array("architectures");
-        out_.string("LlamaForCausalLM");  // for every model: the engine goes by model_type
+        out_.string("LlamaForCausalLM");  // in every model: the engine decides by model_type
       }
       out_.member("model_type", mapping_.hyper.stated.architecture);
       out_.member("num_hidden_layers", header_.num_layers);

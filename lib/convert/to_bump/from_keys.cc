@@ -259,8 +259,8 @@ class VocabularyReader {
       return nullptr;
     }
     if (!type || found->element_type == *type) return found;
-    refuse(suffix, fmt::format("is an array of {} instead of {}", gguf::value_type_name(found->element_type),
-                               gguf::value_type_name(*type)));
+    refuse(suffix, fmt::format("is an array of {} instead of {}", gguf::short_type_name(found->element_type),
+                               gguf::short_type_name(*type)));
     return nullptr;
   }
 
@@ -278,7 +278,8 @@ class VocabularyReader {
     MU_TRY(gguf::visit_strings(source_, document_, tokens,
                                [&](u64 id, std::string_view text, u64) { return id < rows_ && add(text); }));
     for (u64 id = tokens.count; id < rows_ && fits; ++id) add(fmt::format("<|pad_{}|>", id));
-    if (!fits) refuse("tokens", "has more than 2 GiB of text, but offsets are 32 bits wide");
+    if (!fits)
+      refuse("tokens", fmt::format("has more than {} of text, but offsets are 32 bits wide", byte_text(most_bytes)));
     return {};
   }
 

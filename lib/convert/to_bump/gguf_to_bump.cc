@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "arch/families.h"
-#include "arch/projectors.h"
+#include "arch/image_models.h"
 #include "base/not_found.h"
 #include "base/os/files.h"
 #include "base/text.h"
@@ -64,7 +64,7 @@ void add_bump5_notes(const Bump5Mapping& mapping, std::vector<std::string>& note
     }
     if (vocabulary.is_unigram) {
       notes.push_back(
-          fmt::format("C-Kernel-Engine takes several spaces in a row for one{}: such texts are tokenised differently "
+          fmt::format("C-Kernel-Engine treats several spaces in a row as one{}: such texts are tokenised differently "
                       "from llama.cpp",
                       vocabulary.has_charsmap ? ", and does not apply tokenizer.ggml.precompiled_charsmap" : ""));
     }

@@ -77,7 +77,7 @@ bool BumpSource::is_dropped(std::string_view name) const {
 
 void BumpSource::set_aside(const LocatedTensor& tensor, std::string reason,
                            std::vector<UnplacedTensor>& unplaced) const {
-  // Without its scale factor the whole weight would be wrong, so this loss cannot be accepted.
+  // Without its scale factor the whole weight would be wrong, so leaving it out cannot be accepted.
   constexpr std::string_view factor = ".scale";
   const std::string weight = tensor.name.substr(0, tensor.name.rfind('.')) + ".weight";
   const bool is_needed = tensor.name.ends_with(factor) && find(weight) != nullptr && !is_dropped(weight);
@@ -129,7 +129,7 @@ std::vector<const LocatedTensor*> BumpSource::left_over() const {
   return left;
 }
 
-// True if a tensor is missing because a fused or expert tensor replaces it: the replacement is refused, once.
+// True if a tensor is missing because a fused or expert tensor replaces it: then only the replacement is refused.
 bool BumpSource::is_excused(std::string_view name) const {
   const std::size_t dot = name.find('.', 4);
   if (!name.starts_with("blk.") || dot == std::string_view::npos) return false;

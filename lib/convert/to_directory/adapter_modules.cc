@@ -249,7 +249,7 @@ Result<ModuleFactors> AdapterModules::read(const AdapterModule& module) const {
     matrix.a.insert(matrix.a.end(), a.begin(), a.end());
     taken.insert(taken.end(), columns.begin(), columns.end());
   }
-  for (const MatrixFactors& matrix : factors.stack) factors.rank = std::max(factors.rank, matrix.a.size() / in);
+  for (const MatrixFactors& matrix : factors.stack) factors.rank = std::max<u64>(factors.rank, matrix.a.size() / in);
   const auto rank = static_cast<std::size_t>(factors.rank);
   for (std::size_t s = 0; s < factors.stack.size(); ++s) {
     MatrixFactors& matrix = factors.stack[s];

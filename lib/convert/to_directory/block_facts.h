@@ -39,7 +39,7 @@ enum class Scan : u8 {
   none,                  ///< not at all; facts keep their defaults
   blocks,                ///< its blocks, all of one type with an exact form; no errors
   blocks_and_errors,     ///< like `blocks`, plus the errors of rounded scales
-  values,                ///< its values after undoing the family's operation, plus an upper bound on lattice_error
+  values,                ///< its values, with the family's operation undone, plus an upper bound on lattice_error
   search,                ///< like `values`, but with exact errors; as slow as writing the tensor
   values_until_settled,  ///< like `values`, but stops once it is clear that no 16-bit type holds them
 };

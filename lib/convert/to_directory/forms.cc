@@ -142,7 +142,7 @@ class FormChooser {
       case Kind::values: return Scan::values;
       case Kind::plain: break;
     }
-    if (has_doubles(tensor)) return Scan::values;  // any value may need more bits than F32, so scan them all
+    if (has_doubles(tensor)) return Scan::values;  // some values may need more bits than F32 has, so scan them all
     const bool is_given = options_.dequantize || options_.dtype;
     return is_given && !options_.exact ? Scan::none : Scan::values_until_settled;
   }
@@ -169,8 +169,8 @@ class FormChooser {
     return {facts_[i].foreign_scales > 0 ? Scan::values : Scan::none, TensorType::F16};
   }
 
-  // Few matrices lose more than half a percent. The bound from the first scan may send a matrix here needlessly, but
-  // must never clear one that exceeds the limit.
+  // The error of few matrices exceeds half a percent. The bound from the first scan may cause an unnecessary second
+  // scan, but is never below the real error.
   ScanRequest scan_of_doubtful(std::size_t i) const {
     const Kind kind = kind_of(tensors_[i]);
     const bool is_searched = kind == Kind::values || (kind == Kind::blocks && facts_[i].foreign_scales > 0);
@@ -187,7 +187,8 @@ class FormChooser {
     return wanted == TensorType::F16 && facts.f16_overflows ? TensorType::F32 : wanted;
   }
 
-  // Scales that are not products come from F16 fields, so F16 holds them exactly unless a bias overflows.
+  // Unless a block type multiplies several fields, its scales are F16 fields, so F16 holds them exactly unless a bias
+  // overflows.
   bool may_need_errors(TensorType type) const {
     return options_.scales == TensorType::BF16 || mlx::has_product_scales(type);
   }

@@ -8,6 +8,7 @@
 #include "convert/to_directory/plan.h"
 #include "convert/transfer/report.h"
 #include "io/atomic_directory.h"
+#include "io/atomic_output.h"
 #include "io/output_place.h"
 #include "rules/formats.h"
 
@@ -25,10 +26,18 @@ Status check_directory_options(const GgufToMlxOptions& options) {
   }
   if (options.forms.dequantize && options.forms.scales) return usage_error("--scales has no effect with --dequantize");
   if (options.no_tokenizer && !options.pre.empty()) return usage_error("--pre has no effect with --no-tokenizer");
+  if (options.raw_names && !options.projector.empty()) return usage_error("--mmproj has no effect with --raw-names");
   if (options.raw_names && !options.model_type.empty()) {
     return usage_error("--model-type has no effect with --raw-names");
   }
   return {};
+}
+
+OutputOptions file_options(const DirectoryPlan& plan, const GgufToMlxOptions& options) {
+  OutputOptions output;
+  output.force = options.force;
+  for (const gguf::SetFile& file : plan.source.gguf->files) output.inputs.push_back(file.path);
+  return output;
 }
 
 DirectoryOptions directory_options(const DirectoryPlan& plan, const GgufToMlxOptions& options) {
@@ -39,10 +48,11 @@ DirectoryOptions directory_options(const DirectoryPlan& plan, const GgufToMlxOpt
   return output;
 }
 
-// Adds a warning if the output directory could not be created.
-void remark_directory(DirectoryPlan& plan, const GgufToMlxOptions& options) {
+// Adds a warning if the output could not be created.
+void remark_output(DirectoryPlan& plan, const GgufToMlxOptions& options) {
   if (options.output.empty()) return;
-  const Status free = AtomicDirectory::check(options.output, directory_options(plan, options));
+  const Status free = plan.is_file ? AtomicOutput::check(options.output, file_options(plan, options))
+                                   : AtomicDirectory::check(options.output, directory_options(plan, options));
   if (free) return;
   Finding remark = without_path(free.error(), Scope::model);
   remark.severity = Severity::warning;
@@ -94,7 +104,7 @@ Status write_tokenizer(const DirectoryPlan& plan, AtomicDirectory& directory, st
 }
 
 // Writes headers and tensors of all shards. Adds measured errors to the report.
-Status stream(DirectoryPlan& plan, std::vector<AtomicOutput>& outputs, unsigned threads, Progress& progress) {
+Status stream(DirectoryPlan& plan, std::span<AtomicOutput> outputs, unsigned threads, Progress& progress) {
   struct Worker {
     std::size_t tensor = ~std::size_t{0};
     std::unique_ptr<DirectoryEncoder> encoder;
@@ -127,7 +137,7 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
   files.reserve(plan.report.files.size());
   for (const PlannedFile& shard : plan.files) {
     MU_ASSIGN(AtomicOutput file, directory.create_file(shard.path));
-    file.pause();  // there may be more shards than files may be open
+    file.pause();  // there may be more shards than the process may open files
     files.push_back(std::move(file));
   }
   MU_TRY(stream(plan, files, options.threads, progress));
@@ -139,7 +149,29 @@ Status write_files(DirectoryPlan& plan, const GgufToMlxOptions& options, AtomicD
   MU_TRY(write_tokenizer(plan, directory, files));
   progress.finish();
   MU_TRY(directory.close_files(files));
-  return check_directory(directory, !options.raw_names, options.input);
+  const bool has_config =
+      std::ranges::any_of(plan.side_files, [](const auto& file) { return file.first == "config.json"; });
+  return check_directory(directory, has_config, options.input);
+}
+
+Status write_directory(DirectoryPlan& plan, const GgufToMlxOptions& options, Progress& progress) {
+  MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
+  progress.restart("writing", plan.report.bytes());
+  if (Status written = write_files(plan, options, directory, progress); !written) {
+    return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
+  }
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
+  return directory.commit();
+}
+
+Status write_single(DirectoryPlan& plan, const GgufToMlxOptions& options, Progress& progress) {
+  MU_ASSIGN(AtomicOutput file, AtomicOutput::create(options.output, file_options(plan, options)));
+  if (!file.is_seekable()) return usage_error("-o FILE.safetensors must be a file, not a pipe or device");
+  progress.restart("writing", plan.report.bytes());
+  MU_TRY(stream(plan, {&file, 1}, options.threads, progress));
+  progress.finish();
+  if (options.deliver) MU_TRY(options.deliver(plan.report));
+  return file.commit();
 }
 
 }  // namespace
@@ -154,17 +186,11 @@ Result<TransferReport> gguf_to_mlx(const GgufToMlxOptions& options, Progress& pr
   }
   DirectoryPlan plan = std::move(*planned);
   if (options.dry_run) {
-    remark_directory(plan, options);
+    remark_output(plan, options);
     return std::move(plan.report);
   }
   MU_TRY(check_free_space(options.output, plan.report.bytes()));
-  MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(options.output, directory_options(plan, options)));
-  progress.restart("writing", plan.report.bytes());
-  if (Status written = write_files(plan, options, directory, progress); !written) {
-    return tl::make_unexpected(directory.under_final_name(std::move(written.error())));
-  }
-  if (options.deliver) MU_TRY(options.deliver(plan.report));
-  MU_TRY(directory.commit());
+  MU_TRY(plan.is_file ? write_single(plan, options, progress) : write_directory(plan, options, progress));
   return std::move(plan.report);
 }
 

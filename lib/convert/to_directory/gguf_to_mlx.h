@@ -1,5 +1,5 @@
-// Converts a GGUF to a directory that mlx-lm loads or, with `dequantize`, one that transformers opens. Plans from
-// headers and scales, then streams, checks and renames.
+// Converts a GGUF to a directory that mlx-lm loads or, with `dequantize`, one that transformers opens; an image model
+// to a directory or a file of its unquantised tensors. Plans from headers and scales, then streams, checks and renames.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,9 @@ inline constexpr u64 default_shard_size = 5'000'000'000;
 
 struct GgufToMlxOptions {
   std::string input;   ///< a file, or any part of a split model
-  std::string output;  ///< the directory
+  std::string output;  ///< the directory; for an image model, NAME.safetensors is a file
   FormOptions forms;
+  std::string projector;   ///< --mmproj: a projector file, whose towers are added to the directory
   std::string model_type;  ///< --model-type
   std::string pre;         ///< --pre
   bool no_tokenizer = false;

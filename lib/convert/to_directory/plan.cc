@@ -4,20 +4,23 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
-#include "arch/projectors.h"
+#include "arch/image_models.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "convert/to_directory/config_from_keys.h"
 #include "convert/to_directory/encode.h"
 #include "convert/to_directory/fused.h"
+#include "convert/to_directory/projector_back.h"
 #include "formats/gguf/document.h"
 #include "formats/hf/config_members.h"
 #include "formats/hf/model_card.h"
 #include "json/writer.h"
 #include "model/catalog.h"
+#include "rules/gguf/image_rules.h"
 #include "rules/gguf/rules.h"
 
 namespace modelutils::to_directory {
@@ -42,15 +45,18 @@ class DirectoryPlanner {
     plan_.report.output = options_.output;
     plan_.report.dry_run = options_.dry_run;
     MU_TRY(open_input());
+    is_image_ = !options_.raw_names && !arch::image_model_of(set()).empty();
     if (options_.raw_names) {
       plan_.map = map_raw(catalog());
+    } else if (is_image_) {
+      MU_TRY(map_image_model());
     } else {
       MU_TRY(understand());
     }
     MU_ASSIGN(plan_.forms, choose_forms(catalog(), plan_.map.tensors, options_.forms, options_.threads));
     MU_TRY(lay_out());
-    add_index();
-    if (!options_.raw_names) MU_TRY(add_side_files());
+    if (!plan_.is_file) add_index();
+    if (!options_.raw_names && !is_image_) MU_TRY(add_side_files());
     report_tensors();
     return std::move(plan_);
   }
@@ -89,8 +95,34 @@ class DirectoryPlanner {
     return {};
   }
 
+  // Image models have no packed form and no config.json that could be derived: only their values are written, under the
+  // published names.
+  Status map_image_model() {
+    if (!options_.forms.dequantize) {
+      return usage_error("image and video models are written unquantised: add --dequantize bf16, f16 or f32");
+    }
+    if (!options_.projector.empty() || !options_.model_type.empty() || !options_.pre.empty()) {
+      return usage_error("--mmproj, --model-type and --pre have no effect on image and video models");
+    }
+    const Findings findings = image_findings(set()).findings();
+    if (const Finding* broken = first_image_error(findings)) {
+      return tl::make_unexpected(with_path(*broken, options_.input));
+    }
+    plan_.is_file = options_.output.ends_with(".safetensors");
+    plan_.map = map_image(set(), arch::image_layout(set()), catalog());
+    plan_.report.left_out = plan_.map.left_out;
+    if (plan_.map.tensors.empty()) return refused("convert-no-tensors", "has no tensors of a diffusion model");
+    std::map<std::string_view, u64> parts;
+    for (const LeftOut& tensor : plan_.map.left_out) ++parts[arch::image_part_of(tensor.name)];
+    for (const auto& [part, count] : parts) {
+      plan_.report.remarks.note(Scope::model, "convert-left-out",
+                                fmt::format("'{}': {} {} not part of the diffusion model and left out", part,
+                                            counted(count, "tensor"), verb(count, "is", "are")));
+    }
+    return {};
+  }
+
   Status understand() {
-    MU_TRY(arch::refuse_image_model(set()));
     HfConfigOptions config_options;
     config_options.model_type = options_.model_type;
     MU_ASSIGN(config_options.is_tied, is_tied(catalog()));
@@ -105,7 +137,9 @@ class DirectoryPlanner {
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, options_.input));
     // Plain directories use the published names, which both readers know for most families. Only mlx-lm reads packed
     // ones.
-    const bool is_for_mlx = will_be_packed() || config_.family->config.only_mlx_names;
+    const bool has_projector = !options_.projector.empty();
+    const bool is_for_mlx =
+        has_projector ? !options_.forms.dequantize : will_be_packed() || config_.family->config.only_mlx_names;
     const DirectoryStyle style = is_for_mlx ? DirectoryStyle::mlx : DirectoryStyle::hugging_face;
     MU_ASSIGN(plan_.map, map_to_directory(*config_.family, config_.sizes, set(), *index_, catalog(), style));
     // Reported last, since the mapping has better messages. A directory made from such a file would be just as wrong.
@@ -115,6 +149,36 @@ class DirectoryPlanner {
     plan_.report.assumed = config_.assumed;
     plan_.report.left_out = plan_.map.left_out;
     warn_of_losses(plan_.map.left_out, plan_.report.remarks);
+    return has_projector ? add_projector(style) : Status();
+  }
+
+  // Adds the towers of a projector file. In the joined catalog, their parts follow the language model's.
+  Status add_projector(DirectoryStyle style) {
+    MU_ASSIGN(gguf::SplitSet towers, gguf::open_set(options_.projector, options_.links));
+    for (const Findings& findings : {gguf_container_findings(towers), gguf_loader_rules(towers).findings()}) {
+      if (const Finding* broken = first_error(findings))
+        return tl::make_unexpected(with_path(*broken, options_.projector));
+    }
+    if (towers.files.front().document.big_endian || !towers.files.front().source->size()) {
+      return input_error("convert-projector", "is a pipe or a big-endian file", {}, {}, options_.projector);
+    }
+    const std::size_t before = catalog().tensors.size();
+    const TextSide text{set(), config_.class_name, config_.model_type};
+    MU_ASSIGN(ProjectorBack back, map_projector_back(towers, catalog_of(towers), text, style));
+    gguf::SplitSet both = std::move(*plan_.source.gguf);
+    std::ranges::move(towers.files, std::back_inserter(both.files));
+    plan_.source = Model(std::move(both), options_.input);
+    index_ = std::make_unique<gguf::Index>(set().files.front().document);
+    for (DirectoryTensor& tensor : plan_.map.tensors) tensor.name = name_in_model(back, std::move(tensor.name));
+    for (DirectoryTensor& tensor : back.tensors) {
+      for (RecipePart& part : tensor.parts) part.source += before;
+      plan_.map.tensors.push_back(std::move(tensor));
+    }
+    config_.config = joined_config(back, std::move(config_.config));
+    if (!back.model_type.empty()) plan_.report.model_type = back.model_type;
+    plan_.report.assumed.insert(plan_.report.assumed.end(), back.assumed.begin(), back.assumed.end());
+    plan_.report.left_out.insert(plan_.report.left_out.end(), back.left_out.begin(), back.left_out.end());
+    preprocessor_ = std::move(back.preprocessor);
     return {};
   }
 
@@ -157,7 +221,7 @@ class DirectoryPlanner {
     u64 size = 0;
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
       parts.push_back(parts_of(plan_.map.tensors[i], plan_.forms[i]));
-      if (size > 0 && size + parts.back().bytes > options_.shard_size) {
+      if (size > 0 && size + parts.back().bytes > options_.shard_size && !plan_.is_file) {
         starts.push_back(i);
         size = 0;
       }
@@ -171,7 +235,8 @@ class DirectoryPlanner {
     const safetensors::OutMetadata metadata = {{"format", is_mlx_ ? "mlx" : "pt"}};
     for (std::size_t f = 0; f < starts.size(); ++f) {
       const std::size_t end = f + 1 < starts.size() ? starts[f + 1] : parts.size();
-      MU_TRY(lay_out_shard(shard_name(f, starts.size()), metadata, parts, starts[f], end));
+      std::string name = plan_.is_file ? options_.output : shard_name(f, starts.size());
+      MU_TRY(lay_out_shard(std::move(name), metadata, parts, starts[f], end));
     }
     return {};
   }
@@ -236,6 +301,7 @@ class DirectoryPlanner {
       config.push_back({"quantization_config", *members});
     }
     add_file("config.json", hf::config_text(config));
+    if (!preprocessor_.empty()) add_file("preprocessor_config.json", hf::config_text(preprocessor_));
     if (!config_.generation.empty()) add_file("generation_config.json", hf::config_text(config_.generation));
     hf::ModelCardOptions card;
     card.library = is_mlx_ ? "mlx" : "transformers";
@@ -305,7 +371,7 @@ class DirectoryPlanner {
     const auto brain = count(TensorType::BF16);
     const bool is_packed =
         std::any_of(plan_.forms.begin(), plan_.forms.end(), [](const DirectoryForm& form) { return form.is_packed(); });
-    if (options_.raw_names || (wide == all && !is_packed)) return;
+    if (options_.raw_names || is_image_ || (wide == all && !is_packed)) return;
     std::string what;
     if (wide > 0) {
       what = fmt::format("{} of {} tensors have F32 values or scales", wide, all);
@@ -325,7 +391,9 @@ class DirectoryPlanner {
   DirectoryPlan plan_;
   std::unique_ptr<gguf::Index> index_;
   HfConfig config_;
+  hf::ConfigMembers preprocessor_;
   bool is_mlx_ = false;
+  bool is_image_ = false;
   std::map<std::string, std::string> weight_map_;
   u64 total_size_ = 0;
 };
@@ -342,6 +410,7 @@ bool is_name_of_ours(std::string_view name) {
                                                index_name,
                                                "config.json",
                                                "generation_config.json",
+                                               "preprocessor_config.json",
                                                "tokenizer.json",
                                                "tokenizer_config.json",
                                                "special_tokens_map.json",

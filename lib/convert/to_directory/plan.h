@@ -21,10 +21,11 @@
 
 namespace modelutils::to_directory {
 
-/// `files` are "model.safetensors" or "model-00001-of-00003.safetensors" and so on. `stream` has an entry for each
-/// tensor of the map, with parts weight, scales, biases.
+/// `files` are "model.safetensors" or "model-00001-of-00003.safetensors" and so on. `stream` has one entry per tensor
+/// of the map, with the parts weight, scales, biases.
 struct DirectoryPlan : Plan {
-  Model source;  ///< a GGUF, whose fused tensors are those of their parts
+  bool is_file = false;  ///< the output is one safetensors file, not a directory
+  Model source;          ///< a GGUF in which fused tensors are already split
   DirectoryMap map;
   std::vector<DirectoryForm> forms;                             ///< one per tensor of the map
   std::vector<std::pair<std::string, std::string>> side_files;  ///< names and contents of other files

@@ -14,6 +14,7 @@
 #include "convert/to_directory/config_from_keys.h"
 #include "formats/gguf/parse.h"
 #include "io/copy_range.h"
+#include "model/image_tensors.h"
 #include "model/mlx/quantize.h"
 #include "tensor/types.h"
 
@@ -220,7 +221,7 @@ class Reverser {
     units_of_[index] = by_element ? all : all / tensor.ne.front();
     std::optional<arch::RowView> view = arch::whole_view(units_of_[index] / copies);
     if (has_view) view = arch::resolve_view(part.view, result_.sizes, expected.layer);
-    if (!has_view && !is_alone) {  // no size says where each part ends
+    if (!has_view && !is_alone) {  // no size determines where each part ends
       return fail("convert-reverse", at_tensor(expected.name),
                   "is joined from several tensors and cannot be split again");
     }
@@ -233,7 +234,7 @@ class Reverser {
     const auto [at, is_new] = places_.try_emplace(made.name, result_.tensors.size());
     if (is_new) result_.tensors.push_back(std::move(made));
     DirectoryTensor& target = result_.tensors[at->second];
-    if (target.by_element && !by_element) {  // the other part of this tensor is by element
+    if (target.by_element && !by_element) {  // the tensor's other part is by element
       by_element = true;
       units_of_[index] = all;
       *view = elements_of(*view, tensor.ne.front());
@@ -436,17 +437,39 @@ Result<bool> is_tied(const Catalog& catalog) {
                     embedding->offset, head->bytes);
 }
 
+namespace {
+
+// Carries over tensor `number` of the catalog under another name and shape of as many elements, in its stored rows.
+DirectoryTensor whole_tensor(const Catalog& catalog, std::size_t number, std::string_view name,
+                             std::span<const u64> ne) {
+  const std::span<const u64> stored = catalog.tensors[number].ne;
+  DirectoryTensor made;
+  made.name = name;
+  made.ne.assign(ne.begin(), ne.end());
+  made.unit = stored.empty() ? 1 : std::max<u64>(stored.front(), 1);  // avoids rows of 0 elements for empty tensors
+  made.parts.push_back({number, arch::whole_view(made.units()), arch::whole_view(made.units())});
+  return made;
+}
+
+}  // namespace
+
 DirectoryMap map_raw(const Catalog& catalog) {
   DirectoryMap map;
   for (std::size_t i = 0; i < catalog.tensors.size(); ++i) {
-    const Tensor& tensor = catalog.tensors[i];
-    DirectoryTensor made;
-    made.name = tensor.name;
-    made.ne.assign(tensor.ne.begin(), tensor.ne.end());
-    made.unit =
-        tensor.ne.empty() ? 1 : std::max<u64>(tensor.ne.front(), 1);  // avoids rows of 0 elements for empty tensors
-    made.parts.push_back({i, arch::whole_view(made.units()), arch::whole_view(made.units())});
-    map.tensors.push_back(std::move(made));
+    map.tensors.push_back(whole_tensor(catalog, i, catalog.tensors[i].name, catalog.tensors[i].ne));
+  }
+  return map;
+}
+
+DirectoryMap map_image(const gguf::SplitSet& set, const arch::ImageLayout& layout, const Catalog& catalog) {
+  DirectoryMap map;
+  const std::vector<std::optional<ImageTensor>> tensors = image_tensors(set, layout);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i]) {
+      map.tensors.push_back(whole_tensor(catalog, i, tensors[i]->name, tensors[i]->ne));
+    } else {
+      map.left_out.push_back({std::string(catalog.tensors[i].name), LeftOutReason::beside_model});
+    }
   }
   return map;
 }

@@ -1,5 +1,5 @@
-// Maps a GGUF's tensors to the tensors of a Hugging Face or MLX directory, by inverting the rows of lib/arch. Only
-// reads the header.
+// Maps a GGUF's tensors to the tensors of a Hugging Face or MLX directory, by inverting the rows of lib/arch. Reads
+// only the header.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "arch/family.h"
+#include "arch/image_models.h"
 #include "arch/sizes.h"
 #include "base/error.h"
 #include "convert/transfer/recipe.h"
@@ -59,5 +60,9 @@ Result<DirectoryMap> map_to_directory(const arch::Family& family, arch::Sizes si
 
 /// Keeps every tensor under its own name and shape, for models with an unknown layout.
 DirectoryMap map_raw(const Catalog& catalog);
+
+/// Maps an image model's tensors to the names and shapes of the published model; leaves out other parts of an
+/// all-in-one file. `catalog` is gguf_catalog(set).
+DirectoryMap map_image(const gguf::SplitSet& set, const arch::ImageLayout& layout, const Catalog& catalog);
 
 }  // namespace modelutils

@@ -29,7 +29,7 @@ namespace modelutils::to_gguf {
 
 namespace {
 
-constexpr u64 alignment = 32;
+constexpr u64 file_alignment = 32;
 
 tl::unexpected<Error> unknown_base(const std::string& path) {
   return input_error("convert-architecture", "is a base with an unsupported architecture", {}, {}, path);
@@ -171,8 +171,8 @@ class Converter {
     return lay_out(base);
   }
 
-  // llama.cpp multiplies each pair by alpha / rank, with one alpha for the whole file, so choose the alpha that most
-  // blocks want; the remaining factors are multiplied into B. llama.cpp treats alpha 0 as 1.
+  // llama.cpp multiplies each pair by alpha / rank, with one alpha for the whole file, so choose the alpha that suits
+  // most blocks, and multiply the remaining factor of the others into B. llama.cpp treats alpha 0 as 1.
   void choose_alpha() {
     std::map<float, u64> votes;
     for (const adapter::Pair& pair : pairs_) {
@@ -245,7 +245,7 @@ class Converter {
         tensors.push_back(std::move(tensor));
       }
     }
-    MU_ASSIGN(layout_, gguf::layout(keys, tensors, alignment));
+    MU_ASSIGN(layout_, gguf::layout(keys, tensors, file_alignment));
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const adapter::Pair& pair = pairs_[halves_[i].pair];
       const adapter::Module& module = adapter_.modules[pair.blocks.front().module];

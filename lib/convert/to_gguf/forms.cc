@@ -75,16 +75,6 @@ class StripReader {
   u64 row_ = ~u64{0};
 };
 
-// Returns how many output rows can be filled from strips of consecutive source elements. They can if the axis before
-// those that form a row has stride 1; otherwise returns 1.
-u64 rows_of_strips(const arch::RowView& view, u64 columns) {
-  u64 product = 1;
-  std::size_t axis = view.axes.size();
-  while (axis > 0 && product < columns) product *= view.axes[--axis].count;
-  const bool has_strips = product == columns && axis > 0 && view.axes[axis - 1].stride == 1;
-  return has_strips ? view.axes[axis - 1].count : 1;
-}
-
 // Reads rows [first, first + count) of one part.
 Status read_part(const HfModel& model, const RecipePart& part, u64 columns, u64 first, u64 count, MutableBytes out) {
   StripReader reader(model, model.matrices[part.source]);
@@ -106,6 +96,15 @@ Status read_part(const HfModel& model, const RecipePart& part, u64 columns, u64 
 }
 
 }  // namespace
+
+// Possible if the axis before those that form a row has stride 1.
+u64 rows_of_strips(const arch::RowView& view, u64 columns) {
+  u64 product = 1;
+  std::size_t axis = view.axes.size();
+  while (axis > 0 && product < columns) product *= view.axes[--axis].count;
+  const bool has_strips = product == columns && axis > 0 && view.axes[axis - 1].is_run();
+  return has_strips ? view.axes[axis - 1].count : 1;
+}
 
 TensorType values_type(const Weight& matrix) {
   return matrix.is_quantized() ? TensorType::F32 : matrix.form.type();
@@ -180,6 +179,30 @@ Result<GgufForm> merged_form(const MappedTensor& tensor, const Weight& matrix, c
       at_tensor(tensor.name));
 }
 
+// Encodes the values as the type that the tensor states.
+GgufForm stated_form(const HfModel& model, const MappedTensor& tensor, const Weight& matrix, GgufForm form) {
+  const StoredForm rows = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
+  const bool is_same = rows.is_plain() && rows.type() == *tensor.type;
+  form.type = *tensor.type;
+  const bool is_f8 = rows.is_plain() && (rows.type() == TensorType::F8_E4M3 || rows.type() == TensorType::F8_E5M2);
+  form.exact = is_same || form.type == TensorType::F32 || (is_f8 && form.type == TensorType::F16);
+  form.target = {form.type, is_same ? Carry::copy : Carry::encode, form.exact, {}, false, false};
+  return form;
+}
+
+// F16 has no finite number above 65504.
+Status check_halves(const HfModel& model, const MappedTensor& tensor, Bytes halves) {
+  constexpr unsigned exponent = 0x7C;  // second byte of infinity and NaN
+  for (std::size_t i = 1; i < halves.size(); i += 2) {
+    if ((static_cast<unsigned>(halves[i]) & exponent) != exponent) continue;
+    return input_error("convert-overflow",
+                       fmt::format("has a value above 65504, which F16 cannot hold, in '{}'; choose --type bf16 or f32",
+                                   model.matrices[tensor.parts.front().source].name),
+                       at_tensor(tensor.name), {}, model.directory);
+  }
+  return {};
+}
+
 tl::unexpected<Error> not_finite(const HfModel& model, const MappedTensor& tensor) {
   return input_error("adapter-not-finite",
                      fmt::format("merged with {}, has a value that is NaN or infinite", tensor.merge->text()),
@@ -198,6 +221,7 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
   form.source = matrix.name;
   form.source_form = text_with_scales(matrix.form);
   if (tensor.merge != nullptr && !tensor.is_whole) return merged_form(tensor, matrix, wanted, std::move(form));
+  if (tensor.type && !tensor.is_whole) return stated_form(model, tensor, matrix, std::move(form));
   if (tensor.has_computed_rows()) {
     const StoredForm rows = plain_form(computed_type(model, tensor));
     MU_ASSIGN(form.target,
@@ -258,10 +282,13 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
   }
   const Weight& matrix = model.matrices[tensor.parts.front().source];
   const StoredForm stored = tensor.has_computed_rows() ? plain_form(computed_type(model, tensor)) : matrix.form;
-  return for_stored_rows(model, tensor, first, count, scratch, [&](u64 row, u64 rows) {
+  MU_TRY(for_stored_rows(model, tensor, first, count, scratch, [&](u64 row, u64 rows) {
     carry_rows(stored, tensor.columns(), form.target, planes_of(scratch),
-               out.subspan(row * row_bytes, rows * row_bytes), error);
-  });
+               out.subspan(row * row_bytes, rows * row_bytes), error,
+               {.importance = {}, .as_ggml = tensor.type.has_value()});
+  }));
+  const bool may_overflow = tensor.type == TensorType::F16 && form.target.carry == Carry::encode;
+  return may_overflow ? check_halves(model, tensor, out) : Status();
 }
 
 }  // namespace modelutils::to_gguf

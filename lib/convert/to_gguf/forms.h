@@ -16,13 +16,17 @@ namespace modelutils {
 // Analyses all scales and biases of a mapped tensor, piece by piece.
 
 /// Adds all scales and biases of a tensor with quantised parts to `analysis`. `with_codes` also reads the weights, for
-/// forms in which all-zero groups do not count. Errors: those of reading.
+/// forms in which all-zero groups are ignored. Errors: those of reading.
 Status analyse_tensor(const HfModel& model, const MappedTensor& tensor, bool with_codes, ScaleAnalysis& analysis);
 
 // Reads rows of a mapped tensor that transposes its sources: per head, per expert, or as a whole.
 
 /// Returns the element type of a transposed tensor's rows: the source's, or F32 if it is quantised.
 TensorType values_type(const Weight& matrix);
+
+/// Returns how many output rows of `columns` elements can be filled from strips of consecutive source elements; 1 if
+/// none can.
+u64 rows_of_strips(const arch::RowView& view, u64 columns);
 
 /// Implements read_stored_rows() for transposed tensors: puts rows [first, first + count) into `out.values` as elements
 /// of values_type(). Reads strips of source rows, so memory use does not grow with the source. Errors: those of
@@ -43,10 +47,10 @@ struct GgufForm {
   Target target;  ///< only set for quantised sources
 };
 
-/// How closely a plan looks at the scales and biases of quantised tensors.
+/// How thoroughly a plan examines the scales and biases of quantised tensors.
 enum class Look : u8 {
   all,   ///< every scale and bias
-  size,  ///< only those the size depends on (ScaleUse); assumes the rest are finite and fit f16, as MLX writes them
+  size,  ///< only those the size depends on; assumes that the rest are finite and fit F16, as MLX writes them
 };
 
 /// Chooses the tensor's type and encoding. Reads the scales and biases of quantised tensors as `look` says (all of them

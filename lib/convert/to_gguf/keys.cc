@@ -143,7 +143,7 @@ std::string size_label(u64 parameters, u64 expert_parameters, u64 n_expert) {
 Keys general_keys(const GeneralFacts& facts) {
   Keys keys;
   keys.push_back(gguf::make_key_string("general.architecture", facts.architecture));
-  keys.push_back(gguf::make_key_string("general.type", "model"));
+  keys.push_back(gguf::make_key_string("general.type", facts.type));
   if (facts.sampling.top_k) keys.push_back(gguf::make_key_i32("general.sampling.top_k", *facts.sampling.top_k));
   add_real(keys, "general.sampling.top_p", facts.sampling.top_p);
   add_real(keys, "general.sampling.min_p", facts.sampling.min_p);

@@ -51,6 +51,7 @@ Identity find_identity(const hf::ModelCard& card, const hf::Config& config, cons
 
 struct GeneralFacts {
   std::string architecture;
+  std::string_view type = "model";  ///< "mmproj" for a projector
   Identity identity;
   hf::Sampling sampling;
   u64 parameters = 0;         ///< elements of all tensors

@@ -9,13 +9,19 @@
 #include "arch/key_writer.h"
 #include "arch/prediction_rows.h"
 #include "base/log.h"
+#include "base/os/files.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
+#include "convert/to_gguf/image_map.h"
+#include "convert/to_gguf/image_source.h"
 #include "convert/to_gguf/keys.h"
+#include "convert/to_gguf/projector_map.h"
 #include "formats/gguf/write.h"
 #include "formats/hf/config_members.h"
 #include "formats/hf/model_card.h"
 #include "io/file_kind.h"
+#include "io/remote_address.h"
 #include "model/forms/foreign_forms.h"
 #include "rules/directory/mlx_rules.h"
 #include "rules/safetensors/rules.h"
@@ -30,18 +36,24 @@ constexpr u64 alignment = 32;  // fixed: the parts of a split model carry no gen
 
 class Planner {
  public:
-  explicit Planner(const MlxToGgufOptions& options) : options_(options) {}
+  Planner(const MlxToGgufOptions& options, std::shared_ptr<const Model> opened)
+      : options_(options), opened_(std::move(opened)) {}
 
   Result<GgufPlan> plan() {
-    MU_ASSIGN(Model opened, open_source());
-    MU_ASSIGN(plan_.model, understand_model(std::make_shared<const Model>(std::move(opened)), options_.prediction));
-    plan_.model->directory = options_.directory;
-    MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
+    if (opened_ == nullptr && !options_.projector) {
+      MU_ASSIGN(const bool is_image, map_image());
+      if (is_image) return plan_image();
+    }
+    if (opened_ == nullptr) {
+      MU_ASSIGN(Model opened, open_source());
+      opened_ = std::make_shared<const Model>(std::move(opened));
+    }
+    MU_TRY(options_.projector ? map_towers() : map_language_model());
     MU_TRY(merge_adapters());
     plan_.report.left_out = plan_.map.left_out;
     const std::vector<LeftOut>& left_out = plan_.model->left_out;
     plan_.report.left_out.insert(plan_.report.left_out.end(), left_out.begin(), left_out.end());
-    warn_of_losses(left_out, plan_.report.remarks);
+    warn_of_losses(left_out, plan_.report.remarks, options_.with_projector.empty());
     plan_.report.remarks.add_all(plan_.map.remarks);
     remark_prediction();
     MU_TRY(choose_forms());
@@ -49,16 +61,101 @@ class Planner {
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));
     MU_TRY(make_keys());
     if (options_.prediction == PredictionChoice::only) keep_prediction_alone();
+    plan_.report.architecture = plan_.model->family->gguf;
+    return finish();
+  }
+
+ private:
+  Status map_language_model() {
+    MU_ASSIGN(plan_.model, understand_model(opened_, options_.prediction));
+    plan_.model->directory = options_.directory;
+    MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
+    return {};
+  }
+
+  // Opens an image model and maps its tensors. Returns false for other models.
+  Result<bool> map_image() {
+    std::optional<ImageSource> source;
+    if (options_.is_gguf) {
+      source = ImageSource{.path = options_.directory, .class_name = {}, .config = {}, .components = {}};
+    } else {
+      MU_ASSIGN(source, find_image_source(options_.directory, options_.links));
+    }
+    const auto is_other = [&]() -> Result<bool> {
+      if (options_.image_architecture.empty() && !options_.max_dims) return false;
+      return usage_error("--arch and --max-dims are for image and video models");
+    };
+    if (!source ||
+        (options_.is_folder && !is_remote_folder(options_.directory) && !os::is_folder(options_.directory))) {
+      return is_other();
+    }
+    if (!source->is_certain && !safetensors::is_model_folder(source->path)) return is_other();
+    MU_ASSIGN(const std::shared_ptr<const Model> model, open_image(*source));
+    ImageOptions wanted{.architecture = options_.image_architecture,
+                        .max_dimensions = options_.max_dims.value_or(arch::most_image_dimensions),
+                        .fallback = {},
+                        .exact = options_.repack.exact};
+    if (options_.has_fallback) wanted.fallback = options_.repack.fallback;
+    MU_ASSIGN(std::optional<ImageMap> made, map_image_model(model, *source, wanted));
+    if (!made) return is_other();
+    plan_.model = std::move(made->model);
+    plan_.model->directory = options_.directory;
+    plan_.map = std::move(made->map);
+    plan_.image = ImagePlan{made->architecture, std::move(made->kept), std::move(made->inputs)};
+    keys_ = std::move(made->keys);
+    return true;
+  }
+
+  Result<std::shared_ptr<const Model>> open_image(const ImageSource& source) const {
+    if (options_.is_gguf) {
+      MU_ASSIGN(gguf::SplitSet set, gguf::open_set(source.path));
+      return std::make_shared<const Model>(std::move(set), source.path);
+    }
+    MU_ASSIGN(SafetensorsModel opened,
+              open_safetensors_model(source.path, ModulesWanted::none, options_.links, {}, options_.ignore_index));
+    auto model = std::make_shared<const Model>(std::move(opened));
+    MU_ASSIGN(const CheckedModel checked, check_safetensors(*model));
+    for (const Finding& finding : checked.findings.findings()) {
+      if (finding.severity != Severity::error || finding.scope == Scope::data || !source.is_certain) continue;
+      return tl::make_unexpected(with_path(finding, source.path));
+    }
+    return model;
+  }
+
+  Result<GgufPlan> plan_image() {
+    if (!options_.adapters.empty()) return usage_error("--lora cannot be combined with an image or video model");
+    if (options_.split_max_size) {
+      return usage_error("--split-max-size cannot be combined with an image model, whose readers take one file");
+    }
+    if (options_.name) keys_.push_back(gguf::make_key_string("general.name", *options_.name));
+    plan_.report.left_out = plan_.model->left_out;
+    plan_.report.remarks.add_all(plan_.map.remarks);
+    plan_.report.name = options_.name.value_or("");
+    plan_.report.architecture = plan_.image->architecture->name;
+    MU_TRY(choose_forms());
+    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) MU_TRY(report_tensor(i));
+    return finish();
+  }
+
+  // Lays out the files and opens them.
+  Result<GgufPlan> finish() {
     MU_TRY(lay_out_files());
     MU_TRY(open_target());
     plan_streams();
     plan_.report.input = options_.directory;
-    plan_.report.architecture = plan_.model->family->gguf;
     plan_.report.dry_run = options_.dry_run;
     return std::move(plan_);
   }
 
- private:
+  Status map_towers() {
+    MU_ASSIGN(ProjectorMap made, map_projector(opened_, options_.projector_type));
+    plan_.model = std::move(made.model);
+    plan_.model->directory = options_.directory;
+    plan_.map = std::move(made.map);
+    plan_.own_keys = std::move(made.keys);
+    return {};
+  }
+
   // Opens the directory and refuses it if verify would report an error.
   Result<Model> open_source() {
     MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
@@ -79,8 +176,9 @@ class Planner {
     MU_ASSIGN(Model model, open_model(std::move(probe)));
     // Calls the checks directly instead of through the table of formats: st-dump also plans and would otherwise link
     // the rules of every format.
-    MU_ASSIGN(const CheckedModel checked,
-              model.format == Format::mlx ? check_model_directory(model) : check_safetensors(model));
+    MU_ASSIGN(const CheckedModel checked, model.format == Format::mlx && !options_.projector
+                                              ? check_model_directory(model)
+                                              : check_safetensors(model));
     for (const Finding& finding : checked.findings.findings()) {
       // Notes on the layout and on the template, which is copied unchanged, belong in the report.
       const bool is_remark =
@@ -231,7 +329,24 @@ class Planner {
     return {};
   }
 
+  // A projector has the keys of its towers but no vocabulary.
+  Status make_projector_keys() {
+    const ModelFolder& folder = plan_.model->opened().folder;
+    MU_ASSIGN(const hf::ModelCard card, hf::read_model_card(folder, plan_.report.remarks));
+    GeneralFacts facts = general_facts();
+    facts.type = "mmproj";
+    if (options_.projector_type) facts.file_type = file_type_code(*options_.projector_type);
+    facts.identity = find_identity(card, plan_.model->config, options_.directory, facts.parameters);
+    if (options_.name) facts.identity.name = *options_.name;
+    plan_.report.name = facts.identity.name;
+    keys_ = general_keys(facts);
+    append(model_card_keys(card));
+    append(plan_.own_keys);
+    return {};
+  }
+
   Status make_keys() {
+    if (options_.projector) return make_projector_keys();
     MU_ASSIGN(arch::ModelKeys hyper,
               arch::write_keys(*plan_.model->family, plan_.model->config, plan_.map.sizes, plan_.model->is_mlx));
     FindingLog& remarks = plan_.report.remarks;
@@ -360,7 +475,11 @@ class Planner {
     for (std::size_t i = begin; i < end; ++i) {
       tensors.push_back({plan_.report.tensors[i].name, plan_.forms[i].type, plan_.map.tensors[i].ne});
     }
-    MU_ASSIGN(gguf::OutLayout layout, gguf::layout(keys, tensors, alignment));
+    constexpr u32 version = 3;
+    auto laid_out =
+        gguf::layout(keys, tensors, alignment, version, plan_.image ? gguf::image_limits : gguf::ggml_limits);
+    if (!laid_out) return tl::make_unexpected(in_file(std::move(laid_out.error()), options_.directory));
+    gguf::OutLayout& layout = *laid_out;
     plan_.report.files.push_back({path, layout.file_size, end - begin});
     plan_.files.push_back({std::move(path), std::move(layout.header), layout.file_size});
     return {};
@@ -397,25 +516,28 @@ class Planner {
   }
 
   const MlxToGgufOptions& options_;
+  std::shared_ptr<const Model> opened_;
   GgufPlan plan_;
   std::vector<gguf::OutKey> keys_;
 };
 
-}  // namespace
-
-Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options) {
-  const LogStep step("plan");
-  return Planner(options).plan();
+// Returns the directory of an index of safetensors files; indexes of image models, and other paths, as they are.
+// Errors: those of find_image_source().
+Result<std::string> model_directory(const MlxToGgufOptions& options) {
+  if (!options.directory.ends_with(".safetensors.index.json")) return options.directory;
+  MU_ASSIGN(const std::optional<ImageSource> image, find_image_source(options.directory, options.links));
+  if (image) return options.directory;
+  std::string folder = folder_of(options.directory);
+  return folder.empty() ? std::string(".") : folder;
 }
 
-Result<GgufPlan> plan_without_vocabulary(const std::string& directory) {
-  MlxToGgufOptions options;
-  options.directory = directory;
-  options.output = "planned.gguf";
-  options.no_vocab = true;
-  options.links = OutsideLinks::warn;  // a plan copies nothing from linked files into an output
-  options.dry_run = true;
-  return plan_gguf(options);
+}  // namespace
+
+Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options, std::shared_ptr<const Model> opened) {
+  const LogStep step("plan");
+  MlxToGgufOptions of_folder = options;
+  MU_ASSIGN(of_folder.directory, model_directory(options));
+  return Planner(of_folder, std::move(opened)).plan();
 }
 
 }  // namespace modelutils::to_gguf

@@ -15,7 +15,7 @@ namespace modelutils {
 
 namespace {
 
-// Rows of all parts, read at once because they lie across the lines of their files.
+// Rows of all parts, read at once because they are packed across the lines of their files.
 struct Windows {
   std::vector<std::array<GatheredPieces, max_planes>> parts;
 
@@ -28,13 +28,24 @@ void decode(const Weight& matrix, const StoredRows& rows, std::span<float> out) 
   form_info(matrix.form).decode(matrix.form, matrix.columns(), planes_of(rows), out);
 }
 
-// Reads one part of a tensor that is read whole. Returns its elements as float32 in source order.
-Result<std::vector<float>> read_elements(const HfModel& model, const Weight& matrix) {
+// Some rows of one part of a tensor that is read whole, as float32 in source order.
+struct Elements {
+  u64 first = 0;  ///< number of the first row
+  std::vector<float> values;
+};
+
+// Reads the rows from the lowest element of a view to the highest.
+Result<Elements> read_elements(const HfModel& model, const Weight& matrix, const arch::RowView& view) {
+  u64 highest = view.base;
+  for (const arch::RowView::Axis& axis : view.axes) highest += (axis.count - 1) * axis.stride;
+  const u64 columns = std::max<u64>(matrix.columns(), 1);
+  const u64 first = view.base / columns;
+  const u64 count = highest / columns + 1 - first;
   StoredRows rows;
-  MU_TRY(read_rows(model.model->stored(matrix), 0, matrix.rows(), rows));
-  std::vector<float> values(static_cast<std::size_t>(matrix.rows() * matrix.columns()));
-  decode(matrix, rows, values);
-  return values;
+  MU_TRY(read_rows(model.model->stored(matrix), first, count, rows));
+  Elements elements{first * columns, std::vector<float>(static_cast<std::size_t>(count * columns))};
+  decode(matrix, rows, elements.values);
+  return elements;
 }
 
 }  // namespace
@@ -151,8 +162,8 @@ Status read_raw_rows(const HfModel& model, const MappedTensor& tensor, u64 first
   return {};
 }
 
-// Reads the planes that lie across rows [first, first + count) of a tensor. Skips parts whose rows are scattered over
-// the source.
+// Reads the planes that are packed across rows [first, first + count) of a tensor. Skips parts whose rows are scattered
+// over the source.
 Status read_windows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, Windows& out) {
   out.parts.resize(tensor.parts.size());
   for (std::size_t number = 0; number < tensor.parts.size(); ++number) {
@@ -226,7 +237,7 @@ Status read_merged_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
   const u64 columns = std::max<u64>(tensor.columns(), 1);
   const u64 step = is_plain ? std::clamp<u64>((u64{1} << 17) / columns, 1, std::max<u64>(count, 1)) : count;
   const std::size_t row_bytes = count == 0 ? 0 : scratch.values().size() / count;
-  // Reused by the next call: the system would take freed memory of this size back and clear it again.
+  // Kept for the next call, because the system would reclaim freed memory of this size and clear it again.
   static thread_local std::vector<float> values;
   for (u64 done = 0; done < count; done += step) {
     const u64 now = std::min(step, count - done);
@@ -262,11 +273,13 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
   std::vector<float> values;
   values.reserve(static_cast<std::size_t>(tensor.columns() * tensor.rows()));
   for (const RecipePart& part : tensor.parts) {
-    MU_ASSIGN(std::vector<float> source, read_elements(model, model.matrices[part.source]));
-    if (tensor.merge != nullptr) MU_TRY(tensor.merge->apply_vector(source));
+    // An adapter changes whole vectors.
+    const arch::RowView view = tensor.merge != nullptr ? arch::whole_view(part.from.source_rows) : part.from;
+    MU_ASSIGN(Elements source, read_elements(model, model.matrices[part.source], view));
+    if (tensor.merge != nullptr) MU_TRY(tensor.merge->apply_vector(source.values));
     for (u64 i = 0; i < part.units(); ++i) {
       const u64 element = part.from.source_row(i);
-      const float value = source[static_cast<std::size_t>(element)];
+      const float value = source.values[static_cast<std::size_t>(element - source.first)];
       values.push_back(apply_operation(tensor.operation, tensor.operand, value) * part.factor_of(element));
     }
   }
@@ -304,7 +317,8 @@ Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tens
     const bool is_nvfp4 = matrix.form.kind == FormKind::nvfp4;
     const Tensor& factor = *matrix.planes[is_nvfp4 ? 2 : 1];
     std::array<std::byte, sizeof(float)> bytes{};
-    MU_TRY(model.model->catalog().read(factor, 0, MutableBytes(bytes).first(std::min(factor.bytes, bytes.size()))));
+    MU_TRY(
+        model.model->catalog().read(factor, 0, MutableBytes(bytes).first(std::min<u64>(factor.bytes, bytes.size()))));
     scale.values.push_back(is_nvfp4 ? nvfp4_factor(matrix.form, bytes.data())
                                     : scale_at(matrix.form.types[1], bytes.data()));
   }
@@ -314,8 +328,8 @@ Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tens
 Result<std::vector<float>> read_numbers(const HfModel& model, const LayerNumbers& numbers) {
   std::vector<float> values;
   for (const std::size_t matrix : numbers.matrices) {
-    MU_ASSIGN(const std::vector<float> one, read_elements(model, model.matrices[matrix]));
-    values.push_back(one.front());
+    MU_ASSIGN(const Elements one, read_elements(model, model.matrices[matrix], arch::whole_view(1)));
+    values.push_back(one.values.front());
   }
   return values;
 }

@@ -21,8 +21,8 @@ Status read_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 fi
 /// Called after `count` rows have been read; `row` is counted from the first row requested.
 using TakeRowsOf = std::function<void(u64 row, u64 count)>;
 
-/// Like read_stored_rows(), but delivers the rows in order, a few at a time. Codes that lie across the rows stay packed
-/// until their rows are delivered. During a call of `take` its rows are in `scratch`.
+/// Like read_stored_rows(), but delivers the rows in order, a few at a time. Codes packed across rows stay packed until
+/// their rows are delivered. During a call of `take` the rows are in `scratch`.
 Status for_stored_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& scratch,
                        const TakeRowsOf& take);
 
@@ -46,7 +46,7 @@ u64 row_granule(const MappedTensor& tensor);
 
 /// Returns how many rows to convert at once from integer codes into rows of `out_row_bytes`, or 0 to leave it to the
 /// streamer. Few if rows are stored one after another; many if they are packed across rows (GPTQ, AWQ), where each line
-/// of the file takes its own read. All threads together hold about 64 MiB.
+/// of the file needs a separate read. All threads together hold about 64 MiB.
 u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, u64 out_row_bytes, unsigned threads);
 
 /// Decodes rows read by read_stored_rows() into exact float32 values; `out` has rows × columns elements.
@@ -56,8 +56,8 @@ void decode_rows(const HfModel& model, const MappedTensor& tensor, const StoredR
 /// or one per expert. Errors: those of reading.
 Result<MappedTensor> scale_tensor(const HfModel& model, const MappedTensor& tensor);
 
-/// Returns a reader for the values of a GGUF tensor that is made from a directory's tensors. Both arguments must
-/// outlive it.
+/// Returns a reader for the values of a GGUF tensor assembled from a directory's tensors. Both arguments must outlive
+/// it.
 std::unique_ptr<TensorValues> values_of(const HfModel& model, const MappedTensor& tensor);
 
 /// Returns the values of a tensor that is read whole: decoded, reordered, and with the architecture's operation

@@ -14,6 +14,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
+#include "convert/to_gguf/part_placer.h"
 #include "convert/to_gguf/rows.h"
 #include "convert/to_gguf/sources.h"
 #include "formats/hf/names.h"
@@ -23,24 +24,14 @@
 
 namespace modelutils {
 
-u64 MappedTensor::rows() const {
-  u64 product = 1;
-  for (std::size_t d = 1; d < ne.size(); ++d) product *= ne[d];
-  return product;
-}
-
 namespace {
 
 constexpr std::string_view own_head = "head";  // name of the size that is 1 if the output head is not the embedding
 
-std::vector<u64> without_ones(std::vector<u64> shape) {
-  std::erase(shape, u64{1});
-  return shape;
-}
-
 class NameMapper {
  public:
-  explicit NameMapper(const HfModel& model) : model_(model), names_(*model.family), sources_(model, names_) {}
+  explicit NameMapper(const HfModel& model)
+      : model_(model), names_(*model.family), sources_(model, names_), placer_(model, *model.family) {}
 
   Result<TensorMap> map() {
     MU_TRY(sources_.collect());
@@ -136,7 +127,8 @@ class NameMapper {
       norm.name = expected.name;
       norm.ne = expected.ne;
       norm.is_whole = norm.must_be_f32 = true;
-      MU_TRY(add_part(expected, found.alternative->parts.front(), true, *found.parts.front(), norm));
+      MU_TRY(placer_.add_part(expected, found.alternative->parts.front(), true, *found.parts.front(), result_.sizes,
+                              norm));
       norm.operation = arch::Operation::none;
       MU_ASSIGN(const std::vector<float> values, read_whole(model_, norm));
       for (const float value : values) sum += value;
@@ -171,12 +163,12 @@ class NameMapper {
       found = family().head == arch::OutputHead::always ? embedding_source() : Found{};
     }
     MappedTensor tensor;
-    tensor.name = expected.name;
-    tensor.must_be_f32 = expected.must_be_f32;
-    tensor.ne = expected.ne;
     if (const std::string_view generator = arch::generator_of(*expected.row); !generator.empty()) {
       MU_ASSIGN(auto made, arch::generate(generator, family(), model_.config, result_.sizes, model_.is_mlx));
       if (!made) return {};
+      tensor.name = expected.name;
+      tensor.must_be_f32 = expected.must_be_f32;
+      tensor.ne = expected.ne;
       tensor.is_whole = true;
       tensor.values = std::move(*made);
       result_.tensors.push_back(std::move(tensor));
@@ -186,23 +178,7 @@ class NameMapper {
       if (expected.need != arch::Need::required) return {};
       return fail_at(expected, "convert-missing", "has no source in the directory");
     }
-    if (expected.ne.empty()) {
-      return fail_at(expected, "convert-config", "has a shape that cannot be derived");
-    }
-    tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(found);
-    if (tensor.is_whole) {
-      tensor.must_be_f32 = true;
-    } else {
-      tensor.unit = std::max<u64>(tensor.columns(), 1);
-    }
-    for (std::size_t i = 0; i < found.parts.size(); ++i) {
-      MU_TRY(add_part(expected, found.alternative->parts[i], found.parts.size() == 1, *found.parts[i], tensor));
-    }
-    MU_TRY(check_rows(expected, tensor));
-    if (!tensor.is_whole && found.alternative->parts.front().operation == arch::Operation::unit_columns) {
-      MU_ASSIGN(tensor.column_lengths, column_lengths(model_, tensor));
-      tensor.is_scaled = true;
-    }
+    MU_ASSIGN(tensor, placer_.make(expected, *found.alternative, found.parts, result_.sizes));
     sources_.use(found.parts);
     result_.tensors.push_back(std::move(tensor));
     return {};
@@ -226,129 +202,6 @@ class NameMapper {
     }
     result_.numbers.push_back(std::move(numbers));
     return {};
-  }
-
-  // True if the source is a vector. If the tensor is a matrix, its elements are reordered instead of its rows.
-  bool is_vector(const Found& found) const {
-    const Weight& matrix = model_.matrices[found.parts.front()->begin()->second];
-    return !matrix.is_quantized() && without_ones(matrix.ne).size() <= 1;
-  }
-
-  // Adds the rows of one part, for all its experts.
-  Status add_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, bool is_alone,
-                  const PartMatrices& matrices, MappedTensor& tensor) {
-    const Weight& first = model_.matrices[matrices.begin()->second];
-    // Operations apply to weights; a norm's bias stays unchanged.
-    if (expected.side == arch::Side::weight) set_operation(part, tensor);
-    const bool is_scaled = part.operation == arch::Operation::times && family().factor != nullptr;
-    const auto factor = static_cast<float>(is_scaled ? family().factor(model_.config, part.operand) : 1.0);
-    u64 next = 0;
-    for (const auto& [number, index] : matrices) {
-      const Weight& matrix = model_.matrices[index];
-      if (number != next++) return fail_at(expected, "convert-experts", fmt::format("lacks expert {}", next - 1));
-      if (!same_storage(matrix, first)) {
-        return fail("convert-experts", at_tensor(matrix.name),
-                    "differs in shape or type from the first expert, but one GGUF tensor must hold them all");
-      }
-      const std::optional<u64> elements = checked_mul(matrix.rows(), matrix.columns());
-      const bool by_element = tensor.is_whole || part.is_of_elements;
-      const u64 units = by_element ? elements.value_or(0) : rows_of(matrix, tensor);
-      const bool is_as_stored = part.view.empty() || (part.is_of_elements && expected.side == arch::Side::bias);
-      std::optional<arch::RowView> view =
-          is_as_stored ? arch::whole_view(units) : arch::resolve_view(part.view, result_.sizes, expected.layer);
-      if (!view || view->source_rows != units) return wrong_shape(expected, matrix);
-      if (!expected.row->plain.empty() && matrix.is_quantized() && !tensor.must_be_f32) {
-        tensor.must_be_f32 = true;
-        tensor.f32_because = expected.row->plain;
-      }
-      if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
-      const u64 first_unit = tensor.parts.empty() ? 0 : tensor.parts.back().to.base + tensor.parts.back().units();
-      RecipePart made{index, std::move(*view), {}};
-      made.to = arch::run_of_rows(first_unit, made.units(), tensor.units());
-      if (factor != 1) made.factors = {factor};
-      tensor.parts.push_back(std::move(made));
-    }
-    tensor.is_scaled = tensor.is_scaled || factor != 1;
-    return part.view.empty() && is_alone
-               ? check_shape(expected, first, part.is_stacked() ? std::optional(next) : std::nullopt)
-               : Status{};
-  }
-
-  // Element-wise operations only occur on small tensors, so read them whole. Factors and column norms also apply to
-  // matrices.
-  static void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
-    if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
-    if (part.operation == arch::Operation::unit_columns) return;
-    if (tensor.operation == arch::Operation::none) {
-      tensor.operation = part.operation;
-      number_from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
-    }
-    tensor.is_whole = tensor.must_be_f32 = true;
-    tensor.unit = 1;
-  }
-
-  // Splits stored rows into pieces if the view moves whole runs of columns; for quantised rows, every piece must be
-  // made of whole groups. Otherwise picks single elements.
-  static void pick_elements(const Weight& matrix, MappedTensor& tensor, arch::RowView& view) {
-    const u64 length = view.axes.back().count;
-    std::optional<arch::RowView> runs = view.of_runs(matrix.columns());
-    const bool has_pieces = matrix.form.is_plain() || matrix.form.kind == FormKind::mlx;
-    if (has_pieces && runs && tensor.columns() % length == 0 &&
-        length % form_info(matrix.form).unit(matrix.form, matrix.columns()) == 0) {
-      tensor.unit = length;
-      view = std::move(*runs);
-    } else {
-      tensor.is_transposed = true;
-      tensor.unit = 1;
-    }
-  }
-
-  // Returns the number of rows of ne0 elements. Convolutions have a trailing dimension of 1.
-  static u64 rows_of(const Weight& matrix, const MappedTensor& tensor) {
-    const u64 columns = tensor.columns();
-    if (matrix.columns() == columns || matrix.is_quantized() || columns == 0) return matrix.rows();
-    const u64 elements = matrix.rows() * matrix.columns();  // cannot overflow: the byte count fits
-    return matrix.columns() == 1 && elements % columns == 0 ? elements / columns : matrix.rows();
-  }
-
-  static bool same_storage(const Weight& a, const Weight& b) { return a.ne == b.ne && a.form == b.form; }
-
-  tl::unexpected<Error> wrong_shape(const arch::ExpectedTensor& expected, const Weight& matrix,
-                                    std::optional<u64> stacked = {}) const {
-    std::vector<u64> ne = matrix.ne;
-    if (stacked) ne.push_back(*stacked);
-    return fail_at(
-        expected, "convert-shape",
-        fmt::format("would have shape {}, but the hyper-parameters imply {}", shape_text(ne), shape_text(expected.ne)));
-  }
-
-  Status check_shape(const arch::ExpectedTensor& expected, const Weight& matrix, std::optional<u64> stacked) const {
-    std::vector<u64> ne = matrix.ne;
-    if (stacked) ne.push_back(*stacked);
-    // Routers with one expert are stored as [1, n], convolutions as [n, 1, k] or [n, k, 1].
-    if (ne == expected.ne || (!matrix.is_quantized() && without_ones(ne) == without_ones(expected.ne))) return {};
-    while (ne.size() > expected.ne.size() && ne.back() == 1) ne.pop_back();
-    return ne == expected.ne ? Status{} : wrong_shape(expected, matrix, stacked);
-  }
-
-  // Checks that the parts together have the expected rows and are all stored in the same form.
-  Status check_rows(const arch::ExpectedTensor& expected, const MappedTensor& tensor) const {
-    const Weight& first = model_.matrices[tensor.parts.front().source];
-    u64 units = 0;
-    for (const RecipePart& part : tensor.parts) {
-      const Weight& matrix = model_.matrices[part.source];
-      units = checked_add(units, part.units()).value_or(0);
-      if (tensor.is_whole) continue;
-      if (tensor.is_transposed && part.units() % tensor.columns() != 0) return wrong_shape(expected, matrix);
-      const bool reshaped = rows_of(matrix, tensor) != matrix.rows();
-      if (!tensor.is_transposed && !reshaped && matrix.columns() != tensor.columns())
-        return wrong_shape(expected, matrix);
-      if (matrix.form != first.form) {
-        return fail("convert-experts", at_tensor(matrix.name),
-                    "does not have the type of the tensor it is joined with, but one GGUF tensor must hold both");
-      }
-    }
-    return units == tensor.units() ? Status{} : tl::make_unexpected(wrong_shape(expected, first).value());
   }
 
   // Decides whether the model has its own output head. Tied embeddings: docs/conversion.md.
@@ -396,7 +249,7 @@ class NameMapper {
   }
 
   // True if `head` equals the embedding. config.json may claim tied weights although they differ, so compare the
-  // values. If neither config.json nor the family says tied, keep the head without comparing.
+  // values. If neither config.json nor the family ties them, keep the head without comparing.
   Result<bool> embedding_is_head(std::size_t head) const {
     const bool may_be_copy = model_.config.tie_word_embeddings.value_or(false) || family().tied_by_default ||
                              family().head == arch::OutputHead::never;
@@ -483,6 +336,7 @@ class NameMapper {
   const HfModel& model_;
   arch::Names names_;
   HfSources sources_;
+  PartPlacer placer_;
   TensorMap result_;
 };
 

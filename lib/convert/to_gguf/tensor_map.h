@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "convert/merge/merge.h"
 #include "convert/transfer/recipe.h"
 #include "model/hf_model.h"
+#include "tensor/types.h"
 
 namespace modelutils {
 
@@ -21,6 +23,7 @@ namespace modelutils {
 struct MappedTensor : TensorRecipe {
   bool must_be_f32 = false;
   std::string_view f32_because = {};  ///< the row's reason for F32, if it is not a requirement of llama.cpp
+  std::optional<TensorType> type;     ///< if set, the type to encode the values as
   bool is_whole = false;       ///< small (vectors, biases, computed values): read and written at once with read_whole()
   bool is_transposed = false;  ///< assembled from single elements of large tensors
   bool is_scaled = false;      ///< has factors per part or column lengths, and is not read whole

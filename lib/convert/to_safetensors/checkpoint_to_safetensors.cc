@@ -99,6 +99,7 @@ Status write_directory(CheckpointPlan& plan, const CheckpointOptions& options, P
   DirectoryOptions output;
   output.force = options.force;
   output.inputs = inputs_of(plan);
+  if (plan.set().files.size() == 1 && !plan.set().is_directory) output.or_file = ", or name a file FILE.safetensors";
   output.is_ours = [&](std::string_view name) {
     return name.ends_with(".safetensors") || name.ends_with(".json") || std::ranges::count(plan.copied, name) > 0;
   };

@@ -18,6 +18,7 @@
 #include "convert/transfer/report.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
+#include "tensor/quantize/quantize.h"
 
 namespace modelutils {
 
@@ -65,15 +66,15 @@ void analyse_mlx(const StoredForm& form, u64 columns, const StoredPlanes& planes
   analyse_scales(mlx_groups(form, columns), planes[1], planes[2], planes[0], analysis);
 }
 
-// True if looking at the codes may help: groups of zeros can be the only ones with exponents out of range or with
-// scales that f16 rounds.
+// True if reading the codes may improve the choice: groups of zeros may be the only ones whose exponents are out of
+// range or whose scales F16 rounds.
 bool mlx_wants_codes(const StoredForm& form, const ScaleAnalysis& analysis, const Result<Target>& target,
                      const RepackOptions& options) {
   const mlx::Mode mode = form.params.mode;
   const bool is_mx = mode == mlx::Mode::mxfp4 || mode == mlx::Mode::mxfp8;
   const bool is_ideal =
       target && (target->carry == Carry::blocks || (mode == mlx::Mode::mxfp8 && target->type == TensorType::BF16));
-  // With --exact, only scales that f16 rounds prevent an exact result.
+  // With --exact, this also applies if only scales that F16 rounds prevent an exact result.
   const bool nearly_exact = mode == mlx::Mode::affine && options.exact && analysis.inexact > 0 &&
                             analysis.too_large == 0 && form.params.bits <= 5;
   return nearly_exact || (is_mx && !is_ideal);
@@ -322,7 +323,9 @@ void carry_rows(const StoredForm& form, u64 columns, const Target& target, const
       form_info(form).decode(form, pieces.unit(), source, {exact.data(), count});
       values = {exact.data(), count};
     }
-    if (target.carry == Carry::encode) {
+    if (target.carry == Carry::encode && hints.as_ggml) {
+      quantize_rows(target.type, values, info.block_elements, to);
+    } else if (target.carry == Carry::encode) {
       encoder_of(target.type)->encode(values, hints.importance.empty() ? count : columns, hints, to);
     }
     if (target.carry == Carry::q8_0_best) carrier.repack(form, columns, target, source, values, to);

@@ -14,6 +14,7 @@ namespace modelutils {
 /// Optional inputs of an encoder besides the values.
 struct EncodeHints {
   std::span<const float> importance = {};  ///< weight of each column; empty: all equal
+  bool as_ggml = false;                    ///< with ggml's own rounding instead of the closest values
 };
 
 struct Encoder {

@@ -65,7 +65,7 @@ inline void regroup_halves(__m128i a, __m128i c, u8* first, u8* second) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(second), _mm_unpackhi_epi8(even, odd));
 }
 #elif defined(__aarch64__)
-/// The same; the shifts insert into the other operand, keeping its remaining four bits.
+/// The same, with shifts that insert into the other operand and keep its remaining four bits.
 inline void regroup_halves(uint8x16_t a, uint8x16_t c, u8* first, u8* second) {
   const uint8x16_t even = vsliq_n_u8(a, c, 4), odd = vsriq_n_u8(c, a, 4);
   vst1q_u8(first, vzip1q_u8(even, odd));

@@ -1,5 +1,5 @@
 // Plans: what a conversion will write, before it writes a byte. Each direction extends `Plan` with its sources, recipes
-// and forms. A planned GGUF can be opened like one on a disk, so whatever reads a model can read a plan.
+// and forms. A planned GGUF can be opened like a file, so everything that reads a model can also read a plan.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ struct Plan {
   u64 bytes() const;
 };
 
-/// Writes the files, of which `outputs` has one each, and reads their headers back. Returns the error of each tensor.
-/// Errors: those of `encode` and `take`, of writing, and of check_written().
+/// Writes the files (`outputs` has one element per file), and reads their headers back. Returns the error of each
+/// tensor. Errors: those of `encode` and `take`, of writing, and of check_written().
 Result<std::vector<ValueSums>> write_planned(const Plan& plan, std::span<AtomicOutput> outputs, unsigned threads,
                                              const EncodeRows& encode, Progress& progress, const TakeRows& take = {});
 

@@ -28,6 +28,15 @@ std::optional<u64> PartUnits::source_of(u64 unit) const {
   return row ? std::optional(part_.from.source_row(*row)) : std::nullopt;
 }
 
+namespace {
+
+// Like torch, which returns x itself above 20.
+float softplus(float value) {
+  return value > 20 ? value : std::log1p(std::exp(value));
+}
+
+}  // namespace
+
 float apply_operation(arch::Operation operation, float operand, float value) {
   switch (operation) {
     case arch::Operation::none:
@@ -36,6 +45,7 @@ float apply_operation(arch::Operation operation, float operand, float value) {
     case arch::Operation::add: return value + operand;
     case arch::Operation::add_one: return value + 1.0f;
     case arch::Operation::neg_exp: return -std::exp(value);
+    case arch::Operation::softplus: return softplus(value);
   }
   return value;
 }
@@ -44,12 +54,13 @@ float undo_operation(arch::Operation operation, float operand, float value) {
   float before = value;
   switch (operation) {
     case arch::Operation::none:
-    // The tensors stay as they are: config.json gets a factor of 1, and states that the head is not normalised.
+    // The tensors stay unchanged. Instead, config.json states a factor of 1, and that the head is not normalised.
     case arch::Operation::times:
     case arch::Operation::unit_columns: return value;
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
     case arch::Operation::neg_exp: before = std::log(-value); break;
+    case arch::Operation::softplus: before = static_cast<float>(std::log(std::expm1(double{value}))); break;
   }
   // Rounding may have lost the last bits: prefer a 16-bit value that yields the same result.
   for (const TensorType type : {TensorType::BF16, TensorType::F16}) {

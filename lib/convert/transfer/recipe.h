@@ -86,7 +86,7 @@ float undo_operation(arch::Operation operation, float operand, float value);
 template <typename Read>
 Status gather_units(const PartUnits& units, u64 first, u64 count, u64 unit_bytes, MutableBytes out, Read&& read);
 
-/// A range of the source that contains consecutive units of the target.
+/// A range of the source that contains the units for consecutive units of the target.
 struct SourceStretch {
   u64 low = 0, high = 0;    ///< first and last source unit
   std::size_t count = 0;    ///< number of target units

@@ -1,5 +1,7 @@
 #include "convert/transfer/report.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -219,7 +221,7 @@ ValueSums sums_of(std::span<const float> a, std::span<const float> b, double kno
     return sums;
   }
   sums.max_abs = known;
-  // Rounding is monotonic, so only then can there be a difference above the known one.
+  // Rounding is monotonic, so a larger difference than the known one is possible only in this case.
   if (largest > 0 && largest >= static_cast<float>(known)) {
     std::array<double, Lanes::count / 2> exact;
     run_with(
@@ -254,6 +256,17 @@ double ValueSums::cosine() const {
   // For nearly equal vectors, dd is more accurate; if their lengths differ a lot, it is not.
   const double product = aa <= 16 * bb && bb <= 16 * aa ? (aa + bb - dd) / 2 : ab;
   return std::clamp(product / std::sqrt(aa * bb), -1.0, 1.0);
+}
+
+std::string error_percent(double fraction) {
+  if (!std::isfinite(fraction)) return "infinite";
+  if (fraction == 0) return "0";
+  double percent = 100 * fraction;
+  // Not {:.2g}, which would write 123 as 1.2e+02.
+  double unit = 1;
+  while (percent / unit >= 99.5) unit *= 10;
+  if (unit > 1) return fmt::format("{:.0f} %", std::round(percent / unit) * unit);
+  return fmt::format("{:.2g} %", percent);
 }
 
 ValueSums sums_of(std::span<const float> a, std::span<const float> b, double known, WideInstructions instructions) {

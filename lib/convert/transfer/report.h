@@ -36,6 +36,10 @@ struct ValueSums {
   double cosine() const;
 };
 
+/// Formats an error, given as a fraction, in the form used everywhere: as a percentage with two significant digits,
+/// "0.53 %", "12 %", "120 %"; or "0", or "infinite".
+std::string error_percent(double fraction);
+
 /// Compares two arrays of equal length. max_abs is at least `known`, a difference known from elsewhere. The result does
 /// not depend on `instructions`. max_abs and the counts are exact; the other sums have a relative error of at most
 /// 2^-20, the cosine an error of at most 2^-18: squares are added as floats, up to 16 of them, before they are added to
@@ -74,7 +78,7 @@ struct OutputFile {
   u64 tensors = 0;
 };
 
-/// The reporting tool, which determines the report's title and contents.
+/// The tool that reports, which determines the report's title and contents.
 enum class ReportKind : u8 { mlx2gguf, gguf2mlx, pt2st };
 
 struct TransferReport {

@@ -49,7 +49,7 @@ std::vector<std::size_t> in_order_of_place(std::span<const StreamTensor> tensors
   return order;
 }
 
-// Admits threads one at a time, in the order of their chunks.
+// Lets threads pass one at a time, in the order of their chunks.
 class Turnstile {
  public:
   // Calls `pass` for chunk `item` after all earlier ones have passed; returns without calling it after fail().
@@ -125,7 +125,7 @@ class Streamer {
 
   unsigned threads() const { return static_cast<unsigned>(buffers_.size()); }
 
-  // Releases threads that wait for a chunk that will not come.
+  // Releases threads that wait for a chunk that will never arrive.
   void fail() {
     taken_turnstile_.fail();
     for (Turnstile& turnstile : turnstiles_) turnstile.fail();

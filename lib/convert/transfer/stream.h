@@ -16,10 +16,10 @@
 
 namespace modelutils {
 
-/// A module may become up to three tensors that are made together, row by row: weight, scales and biases.
+/// A module may become up to three tensors that are produced together, row by row: weight, scales and biases.
 inline constexpr std::size_t max_parts = 3;
 
-/// A tensor, or up to max_parts tensors that are made together.
+/// A tensor, or up to max_parts tensors that are produced together.
 struct StreamTensor {
   struct Part {
     u64 offset = 0;     ///< absolute offset in the file

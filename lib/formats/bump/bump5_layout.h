@@ -150,7 +150,7 @@ struct Document {
 /// BUMPWGT5's. Errors: read errors. Other problems are findings in the document.
 Result<Document> parse(const ByteSource& source);
 
-/// An interpretation of a dense text model's payload in which the entries end exactly at its end.
+/// An interpretation of a dense text model's payload in which the entries fill it exactly.
 struct Reading {
   Features features;
   bool has_fp16_head = false;  ///< output.weight is F16 although its code says FP32; upstream's converter writes such

@@ -147,7 +147,7 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
 };
 
-/// An interpretation of the file in which the entries add up to its exact size.
+/// An interpretation of the file in which the entries' sizes add up to the file's size.
 struct Reading {
   Numbering numbering = Numbering::original;
   Geometry geometry;

@@ -48,7 +48,7 @@ class Scanner {
   bool too_many(ValueType type, u64 count, u64 offset) {
     const std::optional<u64> left = reader_.remaining();
     const std::string array =
-        fmt::format("an array of {} {} {}", count, value_type_name(type), verb(count, "value", "values"));
+        fmt::format("an array of {} {} {}", count, short_type_name(type), verb(count, "value", "values"));
     return stop("gguf-length", offset,
                 left ? fmt::format("{} does not fit in the remaining {}", array, counted(*left, "byte"))
                      : fmt::format("the data ends inside {}", array));
@@ -62,7 +62,7 @@ class Scanner {
       case ValueType::boolean: return pass_bools(count, begin);
       default: break;
     }
-    // The size of a pipe is unknown. No pipe can hold a product that overflows.
+    // The size of a pipe is unknown. If the product overflows, it is larger than any pipe's content.
     const std::optional<u64> bytes = checked_mul(count, value_size(type));
     if (!bytes) return too_many(type, count, begin);
     reader_.skip(*bytes);

@@ -20,7 +20,7 @@ inline constexpr std::size_t max_array_depth = 8;
 /// Bytes between the start of an array value and its first element: element type u32, count u64.
 inline constexpr u64 array_head_bytes = 12;
 
-/// Returns the minimum size of an element in bytes.
+/// Returns the minimum encoded size of an element in bytes.
 u64 min_element_bytes(ValueType type);
 
 /// The result of scan_array().

@@ -170,7 +170,7 @@ std::string Index::arch_key(std::string_view suffix) const {
 }
 
 std::string_view file_type_name(u64 code) {
-  // Indexed by code; llama.cpp has removed the empty ones.
+  // Indexed by code. llama.cpp has removed the empty ones.
   static constexpr std::array<std::string_view, 42> names = {
       "F32",    "F16",     "Q4_0",   "Q4_1",   "",       "",       "",       "Q8_0",  "Q5_0",    "Q5_1",   "Q2_K",
       "Q3_K_S", "Q3_K_M",  "Q3_K_L", "Q4_K_S", "Q4_K_M", "Q5_K_S", "Q5_K_M", "Q6_K",  "IQ2_XXS", "IQ2_XS", "Q2_K_S",

@@ -60,8 +60,19 @@ struct KeyValue {
   ValueType type() const { return static_cast<ValueType>(value.index()); }
 };
 
-/// The format allows no more dimensions.
-inline constexpr modelutils::u32 max_dims = 4;
+/// The parser accepts no more dimensions.
+inline constexpr modelutils::u32 max_dims = 5;
+
+/// The limits that the programs for a kind of model have. They decide what is written and what the rules report.
+struct Limits {
+  modelutils::u32 dims = 0;    ///< of a tensor
+  std::size_t name_bytes = 0;  ///< of a tensor's name
+};
+/// llama.cpp and everything else that uses ggml's reader, which stores names in 64 bytes with the terminator.
+inline constexpr Limits ggml_limits = {4, 63};
+/// ComfyUI-GGUF's tools for image and video models: convolutions over time have five dimensions, names of UNets are
+/// long.
+inline constexpr Limits image_limits = {max_dims, 127};
 
 struct TensorInfo {
   std::string name;     ///< raw bytes

@@ -29,7 +29,7 @@ constexpr std::string_view magic_of_version_1 = "GGUFEDIT";
 constexpr std::size_t digest_bytes = 16;
 constexpr u64 max_writer_bytes = 256;
 constexpr u64 max_boot_bytes = 64;
-constexpr u64 max_header_size = u64{1} << 30;  // larger than any model's; limits reads on a journal's request
+constexpr u64 max_header_size = u64{1} << 30;  // limits how much a journal makes us read; above any model's header
 
 bool read_text(ByteReader& reader, u64 most, std::string& text) {
   const u64 size = reader.read<u64>();
@@ -194,7 +194,7 @@ using Names = std::vector<std::string>;
 
 constexpr std::size_t most_candidates = 64;
 
-// Caches the journals of the last folder listed: the models of a tree share folders, and a folder may have a hundred
+// Caches the journals of the last folder listed: many models may share a folder, and a folder may have a hundred
 // thousand names.
 class LastFolder {
  public:
@@ -210,7 +210,8 @@ class LastFolder {
       for (std::size_t i = 0; i < listed->size(); ++i) names->emplace_back(listed->name(i));
     }
     status_ = *there;
-    // A change within the clock's resolution does not alter the folder's time, so a listing this recent is not kept.
+    // A change within the clock's resolution does not alter the folder's time, so a listing of a folder changed this
+    // recently is not cached.
     constexpr i64 grain = 2, second = 1'000'000'000;
     names_ = i64{std::time(nullptr)} > there->modified / second + grain ? names : nullptr;
     return names;
@@ -327,7 +328,7 @@ MovedJournals find_moved_journals(const RandomAccessFile& file, const std::strin
     if (search.found) all.found.push_back(std::move(*search.found));
     if (search.rejected.empty() || search.is_of_another || !all.orphan.empty()) continue;
     const std::string named = journal.substr(0, journal.size() - journal_ending.size());
-    if (os::link_status(named)) continue;  // opening that file reports the journal
+    if (os::link_status(named)) continue;  // when that file is opened, the journal is reported
     all.orphan = journal;
     all.why_orphan = std::move(search.rejected);
   }

@@ -99,13 +99,12 @@ JournalSearch find_journal(const RandomAccessFile& file, const std::string& path
 /// Journals in the file's folder that have other names than journal_path().
 struct MovedJournals {
   std::vector<FoundJournal> found;  ///< accepted journals: they were made when the file had another name
-  std::string orphan;               ///< a journal not accepted and not of another header, named after a file that does
-                                    ///< not exist
+  std::string orphan;               ///< a rejected journal, though not of another header, named after a missing file
   std::string why_orphan;           ///< why it was not accepted
-  bool is_partial = false;          ///< the folder had more than 64 journals; the others were not checked
+  bool is_partial = false;          ///< the folder had more than 64 journals; the rest were not checked
 };
 
-/// Finds such journals. The folder's listing is reused for further files in it as long as the folder does not change.
+/// Finds such journals. The folder's listing is reused for other files in it until the folder changes.
 MovedJournals find_moved_journals(const RandomAccessFile& file, const std::string& path);
 
 /// Returns the finding for readers: an error if the header may be torn; a warning ("gguf-edit-journal") if a journal

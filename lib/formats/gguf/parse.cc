@@ -246,7 +246,8 @@ class Parser {
     if (!reader_.ok()) return truncated(dims_offset, at_tensor(info.name), "number of dimensions");
     if (info.n_dims > max_dims) {
       stop("gguf-n-dims", dims_offset, at_tensor(info.name),
-           fmt::format("n_dims is {}, at most {} are allowed", info.n_dims, max_dims));
+           fmt::format("n_dims is {}, at most {} are allowed ({} in image and video models)", info.n_dims,
+                       ggml_limits.dims, image_limits.dims));
       if (info.n_dims > max_dims_read || !reader_.may_hold(info.n_dims, sizeof(u64))) return false;
     }
     info.ne.resize(info.n_dims);
@@ -258,8 +259,8 @@ class Parser {
     return true;
   }
 
-  // Uses an alignment that a reader can handle: llama.cpp allows powers of two, the specification multiples of 8. The
-  // rules judge any other value; the data is then expected at the default alignment.
+  // Uses an alignment that a reader can handle: llama.cpp allows powers of two, the specification multiples of 8. Other
+  // values are reported by the rules, and the data is expected at the default alignment.
   void choose_alignment() {
     const KeyValue* entry = document_.find("general.alignment");
     if (entry == nullptr) return;

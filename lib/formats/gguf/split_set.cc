@@ -103,7 +103,7 @@ class SetOpener {
     }
     open_siblings(*name);
     if (!has_keys && !set_.is_split()) {
-      // A complete model under a misleading name: llama.cpp goes by the keys and loads it.
+      // A complete model with a part's file name: llama.cpp decides by the keys and loads it.
       set_.findings = {};
       set_.findings.warning(
           Scope::model, "gguf-split-name",
@@ -185,8 +185,8 @@ class SetOpener {
     }
     if (entry->type() != type) {
       set_.findings.error(Scope::model, "gguf-split-keys",
-                          fmt::format("the type is {}, but llama.cpp requires {}", value_type_name(entry->type()),
-                                      value_type_name(type)),
+                          fmt::format("the type is {}, but llama.cpp requires {}", short_type_name(entry->type()),
+                                      short_type_name(type)),
                           at_key(key), entry->offset, base_name_of(file.path));
     }
     const std::optional<i64> value = integer(file.document, key);

@@ -42,7 +42,7 @@ struct SplitSet {
 };
 
 /// The part number and part count of a set's only file, from its keys split.no and split.count, if the other parts were
-/// not found or not looked for. lone_part() returns nullopt for a complete model.
+/// not found or not searched. lone_part() returns nullopt for a complete model.
 struct PartOfSet {
   u64 number = 0;  ///< 1-based
   u64 count = 0;

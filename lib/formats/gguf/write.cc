@@ -20,7 +20,6 @@ namespace modelutils::gguf {
 namespace {
 
 constexpr std::size_t max_key_bytes = 65535;
-constexpr std::size_t max_name_bytes = 63;  // llama.cpp stores names in 64 bytes, including the terminator
 constexpr u64 default_alignment = 32;
 constexpr u64 max_alignment = u64{16} << 20;  // the header's padding is built in memory
 
@@ -50,7 +49,7 @@ Status check_key(const OutKey& key) {
   const u32 size = value_size(key.type);
   if (size != 0 && key.encoded.size() != size) {
     return internal_error(
-        fmt::format("{}: {} bytes encoded for a {}", key.key, key.encoded.size(), value_type_name(key.type)));
+        fmt::format("{}: {} bytes encoded for a {}", key.key, key.encoded.size(), short_type_name(key.type)));
   }
   return {};
 }
@@ -64,7 +63,7 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   for (const OutKey& key : keys) {
     if (key.key != "general.alignment") continue;
     if (key.type != ValueType::u32 || key.encoded.size() != sizeof(u32)) {
-      return input_error("gguf-write-alignment", "general.alignment must be a UINT32", at_key(key.key));
+      return input_error("gguf-write-alignment", "general.alignment must be a u32", at_key(key.key));
     }
     u32 value = 0;
     std::memcpy(&value, key.encoded.data(), sizeof value);
@@ -78,17 +77,17 @@ Status check_alignment(const std::vector<OutKey>& keys, u64 alignment) {
   return {};
 }
 
-// Returns the tensor's size in bytes, or an error if llama.cpp would not load such a tensor.
-Result<u64> check_tensor(const OutTensorView& tensor) {
+// Returns the tensor's size in bytes, or an error if no reader with these limits would load such a tensor.
+Result<u64> check_tensor(const OutTensorView& tensor, Limits limits) {
   const std::string where = at_tensor(tensor.name);
-  if (tensor.name.empty() || tensor.name.size() > max_name_bytes) {
+  if (tensor.name.empty() || tensor.name.size() > limits.name_bytes) {
     return input_error(
         "gguf-write-name",
-        fmt::format("the name is {} bytes long, 1 to {} are allowed", tensor.name.size(), max_name_bytes), where);
+        fmt::format("the name is {} bytes long, 1 to {} are allowed", tensor.name.size(), limits.name_bytes), where);
   }
-  if (tensor.ne.empty() || tensor.ne.size() > max_dims) {
-    return input_error("gguf-write-shape", fmt::format("n_dims is {}, 1 to {} are allowed", tensor.ne.size(), max_dims),
-                       where);
+  if (tensor.ne.empty() || tensor.ne.size() > limits.dims) {
+    return input_error("gguf-write-shape",
+                       fmt::format("n_dims is {}, 1 to {} are allowed", tensor.ne.size(), limits.dims), where);
   }
   if (std::find(tensor.ne.begin(), tensor.ne.end(), 0) != tensor.ne.end()) {
     return input_error("gguf-write-shape", fmt::format("a dimension of shape {} is 0", shape_text(tensor.ne)), where);
@@ -201,12 +200,13 @@ u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& 
 }
 
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment,
-                         u32 version) {
+                         u32 version, Limits limits) {
   return layout(keys, OutTensors(tensors.size(), [&](std::size_t i) { return view_of(tensors[i]); }), alignment,
-                version);
+                version, limits);
 }
 
-Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version) {
+Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version,
+                         Limits limits) {
   if (version != 2 && version != 3) return internal_error("gguf::layout writes only versions 2 and 3");
   MU_TRY(check_alignment(keys, alignment));
   OutLayout out;
@@ -237,7 +237,7 @@ Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tens
   u64 next = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const OutTensorView tensor = tensors[i];
-    MU_ASSIGN(const u64 bytes, check_tensor(tensor));
+    MU_ASSIGN(const u64 bytes, check_tensor(tensor, limits));
     if (!tensor_names.insert(tensor.name).is_new) {
       return input_error("gguf-write-name", "the tensor appears twice", at_tensor(tensor.name));
     }

@@ -59,11 +59,12 @@ u64 header_bytes(const std::vector<OutKey>& keys, const std::vector<OutTensor>& 
 
 /// Encodes the header (version 2 or 3, little-endian) and places the tensors in order without gaps. A document laid out
 /// like that is reproduced byte for byte. Errors of kind input: "gguf-write-key" (empty, too long, duplicate),
-/// "gguf-write-name" (tensor name over 63 bytes, empty, duplicate), "gguf-write-shape" (no dimensions, more than 4, a
-/// dimension of 0, or rows that are not whole blocks), "gguf-write-type", "gguf-write-size", "gguf-write-alignment"
-/// (not a power of two up to 16 MiB, or different from the key general.alignment, or from 32 if that key is absent).
+/// "gguf-write-name" (tensor name empty, duplicate or longer than `limits`), "gguf-write-shape" (no dimensions, more
+/// than `limits`, a dimension of 0, or rows that are not whole blocks), "gguf-write-type", "gguf-write-size",
+/// "gguf-write-alignment" (not a power of two up to 16 MiB, or different from the key general.alignment, or from 32 if
+/// that key is absent).
 Result<OutLayout> layout(const std::vector<OutKey>& keys, const std::vector<OutTensor>& tensors, u64 alignment = 32,
-                         u32 version = 3);
+                         u32 version = 3, Limits limits = ggml_limits);
 
 // A view over tensors to be written, so that headers with hundreds of thousands of them need no copy of each.
 
@@ -92,7 +93,8 @@ class OutTensors {
 
 /// Like the other header_bytes(), without a vector of tensors.
 u64 header_bytes(const std::vector<OutKey>& keys, const OutTensors& tensors);
-Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version);
+Result<OutLayout> layout(const std::vector<OutKey>& keys, const OutTensors& tensors, u64 alignment, u32 version,
+                         Limits limits = ggml_limits);
 
 // Splits a key's value into elements, and builds keys from encoded elements. Used to change arrays with one element per
 // layer.

@@ -25,7 +25,7 @@ std::optional<T> as(json::Element element) {
   return value;
 }
 
-// Returns what `convert` makes of the first of "a|b" for which it has a value.
+// Returns the result of `convert` for the first name in "a|b" for which it returns a value.
 template <typename Convert>
 auto first_of(std::string_view names, Convert convert) -> decltype(convert(std::string_view{})) {
   decltype(convert(std::string_view{})) value;
@@ -70,7 +70,7 @@ std::string_view type_text(FieldType type) {
   return {};
 }
 
-// Reports values of another type, up to the first of "a|b" that has the type.
+// Reports members of another type, up to the first name in "a|b" whose value has the type.
 void check_type(Config& config, std::string_view names, FieldType type) {
   bool is_found = false;
   for_each_name(names, [&](std::string_view name) {
@@ -237,7 +237,7 @@ void read_sizes(Config& config) {
   check_type(config, "moe_intermediate_size", FieldType::layer_count);
   check_type(config, "shared_expert_intermediate_size", FieldType::layer_count);
   config.sliding_window = count(config, "sliding_window");
-  // A text such as "LLLG" spells the pattern in letters; it is not a number.
+  // A text such as "LLLG" states the pattern as letters instead of a number.
   if (!config.string_field("sliding_window_pattern")) {
     config.sliding_window_pattern = count(config, "sliding_window_pattern");
   }
@@ -275,8 +275,10 @@ Result<Config> read_config(std::shared_ptr<json::Document> document) {
   if (!root.is_object()) {
     return input_error("hf-config-not-object", "is not a JSON object", {}, {}, config.path);
   }
+  const auto thinker = json::member(root, "thinker_config");
+  if (thinker && thinker->is_object()) config.thinker = thinker;
   for (const std::string_view key : {"text_config", "llm_config", "lm_config", "language_config"}) {
-    const auto inner = json::member(root, key);
+    const auto inner = json::member(config.thinker.value_or(root), key);
     if (inner && inner->is_object()) {
       config.overlay = inner;
       config.has_text_config = true;
@@ -303,7 +305,9 @@ std::optional<json::Element> member_at(json::Element object, std::string_view pa
 std::optional<json::Element> Config::field(std::string_view names) const {
   return first_of(names, [&](std::string_view name) {
     std::optional<json::Element> found;
-    if (overlay) found = member_at(*overlay, name);
+    for (const auto& object : {overlay, thinker}) {
+      if (!found && object) found = member_at(*object, name);
+    }
     return found || !document ? found : member_at(document->root, name);
   });
 }

@@ -1,7 +1,7 @@
-// Reads config.json of a Hugging Face or MLX directory into one flat view: text_config overlays the top level, null
-// counts as absent, numbers as Python writes them (json::Numbers::python), both generations of rope settings
-// normalised (docs/formats/mlx.md) and checked. The list of fields with several names is here and nowhere else; the
-// first name that the file has counts.
+// Reads config.json of a Hugging Face or MLX directory into one flat view: text_config overlays the top level (in
+// Qwen's Omni models thinker_config does, below its own text_config), null counts as absent, numbers as Python writes
+// them (json::Numbers::python), both generations of rope settings normalised (docs/formats/mlx.md) and checked. The
+// list of fields with several names is here and nowhere else; the first name that the file has counts.
 #pragma once
 
 #include <memory>
@@ -88,10 +88,10 @@ struct Config {
 
   FindingLog findings;  ///< scope model: "hf-config-field" (wrong type), "hf-rope" (number out of range)
 
-  // Each takes several names, "a|b", and returns the first that has such a value.
+  // Each accepts several names, "a|b", and returns the first value of the requested kind.
 
-  /// Returns a field of the text_config overlay, else of the top level; nullopt if absent or null in both. "a.b" is
-  /// member b of the object a.
+  /// Returns a field of text_config, else of thinker_config, else of the top level; nullopt if absent or null in all.
+  /// "a.b" is member b of the object a.
   std::optional<json::Element> field(std::string_view names) const;
   /// Returns a non-negative integer; nullopt if absent or of another type.
   std::optional<u64> u64_field(std::string_view names) const;
@@ -104,6 +104,7 @@ struct Config {
   /// The whole file. Elements are valid as long as any copy of this Config exists.
   std::shared_ptr<json::Document> document;
   std::optional<json::Element> overlay;  ///< the text_config object
+  std::optional<json::Element> thinker;  ///< the thinker_config object
 };
 
 /// Reads a folder's config.json, or returns nullopt if there is none. Codes: those of json::load_if_present(),

@@ -67,6 +67,7 @@ class Printer {
   void print_held(std::nullptr_t, std::size_t) { text += "null"; }
   void print_held(bool flag, std::size_t) { text += flag ? "true" : "false"; }
   void print_held(u64 count, std::size_t) { text += std::to_string(count); }
+  void print_held(i64 count, std::size_t) { text += std::to_string(count); }
   void print_held(float real, std::size_t) {
     if (std::isfinite(real)) {
       text += written([&](json::Writer& out) { out.decimal(real); });
@@ -113,6 +114,7 @@ ConfigValue config_value_of(std::string_view json) {
   if (json == "true" || json == "false") return json == "true";
   if (json == "[]") return std::vector<ConfigValue>();
   if (const auto count = number_of<u64>(json)) return *count;
+  if (const auto count = number_of<i64>(json)) return *count;
   if (const auto real = number_of<double>(json)) return *real;
   return json;
 }

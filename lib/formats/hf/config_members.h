@@ -29,13 +29,14 @@ using ConfigMembers = std::vector<ConfigMember>;
 /// A JSON value: null, a boolean, a whole number, a decimal (the shortest that parses to the same float32; infinities
 /// as Python writes them), a string, a list or an object.
 struct ConfigValue {
-  std::variant<std::nullptr_t, bool, u64, float, std::string, std::vector<ConfigValue>, ConfigMembers> value;
+  std::variant<std::nullptr_t, bool, u64, i64, float, std::string, std::vector<ConfigValue>, ConfigMembers> value;
 
   // The constructors are implicit on purpose. They are defined below, after ConfigMember is complete.
   ConfigValue();
   ConfigValue(std::nullptr_t);                     // NOLINT
   ConfigValue(bool flag);                          // NOLINT
   ConfigValue(std::unsigned_integral auto count);  // NOLINT
+  ConfigValue(std::signed_integral auto count);    // NOLINT
   ConfigValue(std::floating_point auto real);      // NOLINT
   ConfigValue(std::string text);                   // NOLINT
   ConfigValue(std::string_view text);              // NOLINT
@@ -53,6 +54,7 @@ inline ConfigValue::ConfigValue() : value(nullptr) {}
 inline ConfigValue::ConfigValue(std::nullptr_t) : value(nullptr) {}
 inline ConfigValue::ConfigValue(bool flag) : value(flag) {}
 inline ConfigValue::ConfigValue(std::unsigned_integral auto count) : value(u64{count}) {}
+inline ConfigValue::ConfigValue(std::signed_integral auto count) : value(i64{count}) {}
 inline ConfigValue::ConfigValue(std::floating_point auto real) : value(static_cast<float>(real)) {}
 inline ConfigValue::ConfigValue(std::string text) : value(std::move(text)) {}
 inline ConfigValue::ConfigValue(std::string_view text) : value(std::string(text)) {}

@@ -14,9 +14,60 @@
 
 namespace modelutils::hf {
 
+namespace {
+
+// Modules of towers, projectors and decoders of other media, at the top or directly below "model.". Entries with a
+// trailing dot match a whole module, others the beginning of a name.
+constexpr std::string_view other_modules[] = {"mlp1.",
+                                              "mlp_AR.",
+                                              "connector.",
+                                              "aligner.",
+                                              "merger.",
+                                              "vit.",
+                                              "vit_",
+                                              "projector.",
+                                              "layerwise_projectors.",
+                                              "spatial_projectors.",
+                                              "embed_vision.",
+                                              "embed_audio.",
+                                              "vision",
+                                              "siglip2.",
+                                              "sam_model.",
+                                              "image_newline",
+                                              "view_seperator",
+                                              "view_separator",
+                                              "vqmodel.",
+                                              "generation_",
+                                              "gen_aligner.",
+                                              "gen_embed.",
+                                              "gen_head.",
+                                              "gen_vision_model.",
+                                              "vpm.",
+                                              "apm.",
+                                              "tts.",
+                                              "resampler.",
+                                              "talker.",
+                                              "token2wav.",
+                                              "code2wav.",
+                                              "sound_",
+                                              "embed_tokens_extend."};
+// Anywhere in a name.
+constexpr std::string_view other_marks[] = {"vision_tower",          "vision_model", "visual.",
+                                            "multi_modal_projector", "mm_projector", "audio_"};
+
+bool is_of_other_modality(std::string_view canonical) {
+  const auto contains = [&](std::string_view mark) { return canonical.find(mark) != std::string_view::npos; };
+  if (std::ranges::any_of(other_marks, contains)) return true;
+  constexpr std::string_view base = "model.";
+  if (canonical.starts_with(base)) canonical.remove_prefix(base.size());
+  return std::ranges::any_of(other_modules, [&](std::string_view module) { return canonical.starts_with(module); });
+}
+
+}  // namespace
+
 std::string canonical_name(std::string_view name) {
-  // "model.text_model.layers" appears in Idefics3 and SmolVLM.
-  static constexpr std::array<std::string_view, 2> wrappers = {"language_model.", "text_model."};
+  // "model.text_model.layers" appears in Idefics3 and SmolVLM, "thinker.model.layers" in Qwen's Omni models.
+  static constexpr std::array<std::string_view, 3> wrappers = {"language_model.", "text_model.", "thinker."};
   std::string out(name);
   for (const std::string_view wrapper : wrappers) {
     std::string kept;
@@ -29,19 +80,23 @@ std::string canonical_name(std::string_view name) {
     kept += rest;
     out = std::move(kept);
   }
+  // mlx-vlm's DotsOCR has the head inside the model.
+  if (constexpr std::string_view head = "model.lm_head."; out.starts_with(head)) return out.substr(6);
+  // mlx-vlm's Idefics3 and SmolVLM have "language_model.layers", without "model.".
+  if (name.starts_with(wrappers[0])) {
+    for (const std::string_view module : {"layers.", "embed_tokens.", "norm."}) {
+      if (std::string_view(out).starts_with(module)) return "model." + out;
+    }
+  }
   return out;
 }
 
 NameClass classify_name(std::string_view canonical) {
-  static constexpr std::array<std::string_view, 6> other_modalities{"vision_tower",          "vision_model", "visual.",
-                                                                    "multi_modal_projector", "mm_projector", "audio_"};
   static constexpr std::array<std::string_view, 3> predictions{"mtp.", "mtp_layers.", ".mtp_"};
   static constexpr std::array<std::string_view, 6> derived_endings{".rotary_emb.inv_freq",   ".rope.inv_freq",
                                                                    ".attention.masked_bias", ".attention.bias",
                                                                    ".attn.masked_bias",      ".attn.bias"};
-  for (const std::string_view mark : other_modalities) {
-    if (canonical.find(mark) != std::string_view::npos) return NameClass::other_modality;
-  }
+  if (is_of_other_modality(canonical)) return NameClass::other_modality;
   for (const std::string_view mark : predictions) {
     if (canonical.find(mark) != std::string_view::npos) return NameClass::prediction;
   }

@@ -13,7 +13,8 @@ namespace modelutils::hf {
 
 // Parses tensor names of Hugging Face and MLX directories, as far as this is independent of the architecture.
 
-/// Removes every "language_model." and "text_model.", which multimodal wrappers insert in several places.
+/// Removes every "language_model.", "text_model." and "thinker.", which multimodal wrappers insert in several places,
+/// and puts "model." before the layers, the embedding and the norm of a "language_model." that lacks it.
 std::string canonical_name(std::string_view name);
 
 /// The treatment of a tensor, determined by its canonical name.

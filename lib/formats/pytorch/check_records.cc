@@ -301,7 +301,7 @@ Result<FindingLog> check_records(const ByteSource& source, const Document& docum
   std::map<u64, Error> wrong;
   MU_TRY(parallel_for(document.records.size(), threads, [&](u64 item, unsigned) -> Status {
     const ZipRecord& record = document.records[item];
-    if (inflates_too_far(record)) return {};  // an error of parse() already, if anything uses the record
+    if (inflates_too_far(record)) return {};  // parse() has already reported it if any tensor uses the record
     Status checked = check_record(source, record, read);
     if (checked || checked.error().code.starts_with("io-")) return checked;
     const std::lock_guard lock(mutex);

@@ -37,7 +37,7 @@ bool PickleMachine::fail(std::string_view code, std::string message) {
 bool PickleMachine::take(u64 size, std::string_view& out) {
   if (size > bytes_.size() - position_) {
     ended_ = true;
-    return broken(fmt::format("an opcode wants {} bytes, {} are left", size, bytes_.size() - position_));
+    return broken(fmt::format("an opcode needs {} bytes, {} are left", size, bytes_.size() - position_));
   }
   out = {reinterpret_cast<const char*>(bytes_.data() + position_), static_cast<std::size_t>(size)};
   position_ += size;

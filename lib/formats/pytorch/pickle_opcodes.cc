@@ -297,7 +297,7 @@ bool PickleMachine::push_number(u8 code) {
 }
 
 bool PickleMachine::push_decimal(std::string_view line) {
-  if (!is_plain_decimal(line)) return broken("a line is not a decimal number without zeros in front");
+  if (!is_plain_decimal(line)) return broken("a line is not a decimal number without leading zeros");
   i64 number = 0;
   const auto [end, problem] = std::from_chars(line.data(), line.data() + line.size(), number);
   if (problem == std::errc()) return push(values_.integer(number));

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/byte_reader.h"
+#include "base/text.h"
 #include "base/types.h"
 
 namespace modelutils::pytorch {
@@ -167,8 +168,8 @@ void Resolver::check_expansion() {
     if (total <= most) continue;
     document_.findings.error(
         Scope::container, "pt-expanded",
-        fmt::format("the views up to this tensor take more than {} bytes, which is {} times the file's size plus 1 GiB",
-                    most, times),
+        fmt::format("the views up to this tensor take more than {} bytes, which is {} times the file's size plus {}",
+                    most, times, byte_text(free_bytes)),
         at_tensor(tensor.name));
     document_.tensors.resize(i);
     return;

@@ -291,7 +291,7 @@ Status ZipReader::read_places(u64 data_limit) {
     if (!all_read_ || !archive_.complete || next <= end) return;
     error("pt-zip-overlap",
           fmt::format("{} bytes {} are unaccounted for", next - end,
-                      end == 0             ? "in front of the first record"
+                      end == 0             ? "before the first record"
                       : next == data_limit ? "after the last record"
                                            : "between two records"),
           {}, end);

@@ -11,7 +11,9 @@
 #include "base/types.h"
 #include "formats/hf/names.h"
 #include "formats/safetensors/shard_set.h"
+#include "io/file_kind.h"
 #include "io/model_folder.h"
+#include "io/random_access_file.h"
 #include "json/reader.h"
 #include "model/adapter/adapter.h"
 #include "model/safetensors_model.h"
@@ -102,6 +104,13 @@ std::optional<bool> is_at_least_0_19_1(std::string_view version) {
 }
 
 tl::unexpected<Error> no_config(const std::string& directory) {
+  const auto file = RandomAccessFile::open(directory);
+  if (file && file_kind(**file) == FileKind::gguf) {
+    return input_error("adapter-config",
+                       "is a GGUF file; a LoRA adapter must be a directory of PEFT or mlx-lm: convert it with gguf2mlx "
+                       "LORA.gguf --base MODEL -o DIR and pass DIR",
+                       {}, {}, directory);
+  }
   return input_error("adapter-config", "has no adapter_config.json, so it is not an adapter", {}, {}, directory);
 }
 

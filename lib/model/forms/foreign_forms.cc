@@ -216,7 +216,7 @@ void refuse_other_scales(Recognition& of) {
   for (const std::string_view suffix : suffixes) {
     const std::size_t scale = of.finder.find(of.module.path, suffix);
     if (scale == no_tensor || std::ranges::find(of.module.planes, scale) != of.module.planes.end()) continue;
-    if (of.module.quantized && !of.module.decodable) return;  // the finding about the form exists already
+    if (of.module.quantized && !of.module.decodable) return;  // the form already has a finding
     const std::optional<TensorType> type = of.tensors[of.module.weight()].type;
     of.findings.error(Scope::model, "hf-scale-unused",
                       of.module.quantized ? fmt::format("has {} in addition to the scale of its form", suffix.substr(1))

@@ -23,7 +23,7 @@
 namespace modelutils {
 
 // The settings in quantization_config of methods other than MLX's. They only help to interpret the tensors, which
-// determine a module's form (foreign_forms.h). docs/formats/hf-quantized.md.
+// determine a module's form (foreign_forms.h). See docs/formats/hf-quantized.md.
 
 /// Layouts of packed codes with scales and qzeros: GPTQ's, and AWQ's two versions.
 enum class WordLayout : u8 { gptq, awq_gemm, awq_gemv };

@@ -107,10 +107,12 @@ void decode_mlx(const StoredForm& form, u64 /*columns*/, const StoredPlanes& pla
   mlx::dequantize(form.params, {planes[0], form.types[1], planes[1], form.types[2], planes[2]}, out);
 }
 
-// F8_E4M3 elements with a scale per rectangle: one product in float32.
+// FP8 elements with a scale per rectangle: one product in float32. Only image models have F8_E5M2.
 
 std::string fp8_text(const StoredForm& form) {
-  if (form.scale_rows == 0 && form.scale_columns == 0) return "FP8 E4M3 per tensor";
+  if (form.scale_rows == 0 && form.scale_columns == 0) {
+    return form.types[0] == TensorType::F8_E5M2 ? "FP8 E5M2 per tensor" : "FP8 E4M3 per tensor";
+  }
   if (form.scale_columns == 0) {
     return form.scale_rows == 1 ? "FP8 E4M3 per row" : fmt::format("FP8 E4M3 per {} rows", form.scale_rows);
   }
@@ -140,7 +142,7 @@ PlaneLayout fp8_plane(const StoredForm& form, std::size_t plane, u64 columns) {
 }
 
 void decode_fp8(const StoredForm& form, u64 columns, const StoredPlanes& planes, std::span<float> out) {
-  dequantize(TensorType::F8_E4M3, planes[0], out);
+  dequantize(form.types[0], planes[0], out);
   const u64 width = fp8_scale_columns(form, columns);
   const u64 scale_bytes = type_info(form.types[1]).block_bytes;
   Bytes scales = planes[1];

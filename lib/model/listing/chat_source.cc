@@ -6,6 +6,8 @@
 
 #include "formats/gguf/document.h"
 #include "formats/gguf/parse.h"
+#include "formats/hf/config_members.h"
+#include "json/reader.h"
 #include "model/listing/safetensors_listing.h"
 #include "tokenizer/read/files.h"
 #include "tokenizer/read/special_texts.h"
@@ -35,6 +37,91 @@ std::vector<NamedToken> named_tokens(const gguf::SplitSet& set) {
   });
   if (!read) named.clear();
   return named;
+}
+
+namespace {
+
+// Removes tokens that llama.cpp's vocabulary excludes again: "<|end|>" ends a message, not a turn, in vocabularies that
+// have tokens for the end of a turn and for a call; "</s>" is a normal word in those with "<|tool_response>".
+void take_back(std::vector<NamedToken>& stops) {
+  const auto has = [&](std::string_view text) {
+    return std::ranges::find(stops, text, &NamedToken::text) != stops.end();
+  };
+  const bool calls = has("<|call|>") || has("<|calls|>");
+  const bool message_ends = calls && (has("<|return|>") || has("<|flush|>"));
+  const bool responds = has("<|tool_response>");
+  std::erase_if(stops, [&](const NamedToken& token) {
+    return (message_ends && token.text == "<|end|>") || (responds && token.text == "</s>");
+  });
+}
+
+}  // namespace
+
+std::vector<NamedToken> stop_tokens(const gguf::SplitSet& set) {
+  const gguf::SetFile& file = set.files.front();
+  const gguf::Index index(file.document);
+  const gguf::ArrayRef* texts = index.array_value("tokenizer.ggml.tokens");
+  std::vector<NamedToken> stops;
+  if (texts == nullptr || texts->element_type != gguf::ValueType::string) return stops;
+  std::vector<u64> ids;
+  for (const std::string_view role : {"eos", "eot", "eom"}) {
+    if (const auto id = index.unsigned_value(tokenizer::find_token_role(role)->key)) ids.push_back(*id);
+  }
+  const auto ends = tokenizer::end_texts();
+  constexpr std::string_view first_characters = "<_[";
+  const Status read = gguf::visit_strings(*file.source, file.document, *texts, [&](u64 id, std::string_view text, u64) {
+    const bool may_end = !text.empty() && first_characters.find(text.front()) != text.npos;
+    if ((may_end && std::ranges::find(ends, text) != ends.end()) || std::ranges::find(ids, id) != ids.end()) {
+      stops.push_back({{}, {}, id, std::string(text)});
+    }
+    return true;
+  });
+  if (!read) stops.clear();
+  take_back(stops);
+  return stops;
+}
+
+namespace {
+
+// Returns the text of an added token in tokenizer_config.json or tokenizer.json; empty if neither lists it.
+std::string added_text(const ModelFolder& folder, u64 id) {
+  if (const auto config = json::load_if_present(folder, "tokenizer_config.json"); config && *config) {
+    const auto decoder = json::object_member((*config)->root, "added_tokens_decoder");
+    const auto token = decoder ? decoder->find(std::to_string(id)) : std::nullopt;
+    if (token) return std::string(json::string_member(*token, "content").value_or(""));
+  }
+  const auto tokenizer = json::load_if_present(folder, "tokenizer.json");
+  const auto added = tokenizer && *tokenizer ? json::array_member((*tokenizer)->root, "added_tokens") : std::nullopt;
+  if (!added) return {};
+  for (const json::Element token : *added) {
+    if (json::u64_member(token, "id") == id) return std::string(json::string_member(token, "content").value_or(""));
+  }
+  return {};
+}
+
+void add_ids(std::optional<json::Element> value, std::vector<u64>& ids) {
+  if (!value) return;
+  const auto add = [&](json::Element element) {
+    u64 id = 0;
+    if (element.get(id) && std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+  };
+  json::Array list;
+  if (!value->get(list)) return add(*value);
+  for (const json::Element element : list) add(element);
+}
+
+}  // namespace
+
+std::vector<NamedToken> stop_tokens(const SafetensorsModel& model) {
+  std::vector<NamedToken> stops;
+  if (!model.is_model_directory()) return stops;
+  std::vector<u64> ids;
+  const auto generation = hf::load_generation_config(model.folder);
+  if (generation && generation->root()) add_ids(json::member(*generation->root(), "eos_token_id"), ids);
+  if (ids.empty() && model.config) add_ids(model.config->field("eos_token_id"), ids);
+  std::ranges::sort(ids);
+  for (const u64 id : ids) stops.push_back({{}, {}, id, added_text(model.folder, id)});
+  return stops;
 }
 
 namespace {

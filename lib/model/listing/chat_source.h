@@ -20,6 +20,14 @@ namespace modelutils {
 /// highest id; unreadable texts are empty.
 std::vector<NamedToken> named_tokens(const gguf::SplitSet& set);
 
+/// Returns the tokens at which llama.cpp ends a generation, by id: eos, eot and eom, and those whose texts it
+/// recognises (tokenizer::end_texts()), with its exceptions. Fill-in-the-middle tokens, at which it stops as well, are
+/// left out.
+std::vector<NamedToken> stop_tokens(const gguf::SplitSet& set);
+/// Returns the tokens at which transformers and mlx-lm end a generation: eos_token_id of generation_config.json,
+/// otherwise of config.json. The text is empty if no file next to the weights lists the token as an added one.
+std::vector<NamedToken> stop_tokens(const SafetensorsModel& model);
+
 struct ChatSource {
   std::string path;           ///< path of the model
   std::string where;          ///< the key; empty for directories

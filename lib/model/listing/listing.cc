@@ -93,6 +93,20 @@ bool selects(const std::vector<std::string>& globs, std::string_view name) {
   return globs.empty() || std::ranges::any_of(globs, [&](const std::string& glob) { return glob_match(glob, name); });
 }
 
+bool is_type_named(std::string_view type, std::string_view name) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  return std::ranges::equal(type, name, {}, lower, lower);
+}
+
+bool selects_tensor(const ListingRequest& request, const Tensor& tensor, std::string_view type) {
+  const auto selects_name = [&](const std::string& pattern) { return pattern_selects(pattern, tensor.name); };
+  const auto has_type = [&](const std::string& name) { return is_type_named(type, name); };
+  const bool has_size = tensor.unreadable != Unreadable::unknown_size;
+  return (request.tensor_patterns.empty() || std::ranges::any_of(request.tensor_patterns, selects_name)) &&
+         (request.types.empty() || std::ranges::any_of(request.types, has_type)) &&
+         (!request.larger_than || (has_size && tensor.bytes > *request.larger_than));
+}
+
 const Tensor* ListingSource::find_tensor(std::string_view name) const {
   const Tensor* readable = model_.safetensors ? model_.find(name) : model_.catalog().find(name);
   if (readable != nullptr) return readable;
@@ -185,14 +199,15 @@ std::string_view type_name_of(const gguf::TensorInfo& tensor, Listing& listing) 
 
 void GgufListing::list_tensors(Listing& listing, const ListingRequest& request) const {
   if (!request.tensors) return;
-  if (request.tensor_globs.empty()) reserve_to_fill(listing.tensors, model_.catalog().tensors.size());
+  if (!request.selects_tensors()) reserve_to_fill(listing.tensors, model_.catalog().tensors.size());
   u64 index = 0;
   for (const gguf::SetFile& file : set_.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
-      if (selects(request.tensor_globs, tensor.name)) {
+      const std::string_view type = type_name_of(tensor, listing);
+      if (selects_tensor(request, model_.catalog().tensors[index], type)) {
         ListedTensor& listed = listing.tensors.emplace_back();
         listed.stored = &model_.catalog().tensors[index];
-        listed.type_name = type_name_of(tensor, listing);
+        listed.type_name = type;
         listed.parameters = tensor.elements();
         listed.index = index;
       }
@@ -212,7 +227,10 @@ Listing GgufListing::list(const ListingRequest& request) {
   listing.facts = summarize(set_);
   listing.facts.templates = named_templates(set_);
   listing.facts.chat_template = template_capabilities(set_);
-  if (request.token_texts) listing.facts.tokens = named_tokens(set_);
+  if (request.token_texts) {
+    listing.facts.tokens = named_tokens(set_);
+    listing.facts.stops = stop_tokens(set_);
+  }
   listing.importance = importance_facts(set_);
   list_files(listing);
   list_keys(listing, request);
@@ -305,7 +323,7 @@ class ImatrixListing : public ListingSource {
                              .tensors = tensors.size()});
     if (!request.tensors) return listing;
     for (const Tensor& tensor : tensors) {
-      if (!selects(request.tensor_globs, tensor.name)) continue;
+      if (!selects_tensor(request, tensor, type_name(*tensor.type))) continue;
       ListedTensor& listed = listing.tensors.emplace_back();
       listed.stored = &tensor;
       listed.type_name = type_name(*tensor.type);

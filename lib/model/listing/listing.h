@@ -149,18 +149,30 @@ struct Listing {
   bool is_packed() const { return !forms.empty(); }
 };
 
-/// The selection to list. A name is selected if it matches one of the globs; an empty list selects everything.
+/// The selection to list. A key is selected if it matches one of the globs; an empty list selects everything. A tensor
+/// is selected if it meets all conditions on tensors. A module is listed if its weight is selected.
 struct ListingRequest {
   std::vector<std::string> key_globs;
-  std::vector<std::string> tensor_globs;  ///< a module is listed if its weight matches
-  bool config_keys = false;               ///< include the fields of config.json
-  bool tensors = true;                    ///< include tensors and modules
-  bool zero_points = false;               ///< determine whether modules are symmetric, which reads their zero points
-  bool token_texts = false;               ///< include the texts of tokens that keys refer to
+  std::vector<std::string> tensor_patterns =
+      {};                               ///< one of them selects the name (pattern_selects()); empty: all names
+  std::vector<std::string> types = {};  ///< the type has one of these names, in any case; empty: all types
+  std::optional<u64> larger_than = {};  ///< the stored size is known and larger than this number of bytes
+  bool config_keys = false;             ///< include the fields of config.json
+  bool tensors = true;                  ///< include tensors and modules
+  bool zero_points = false;             ///< determine whether modules are symmetric, which reads their zero points
+  bool token_texts = false;             ///< include the texts of tokens that keys refer to
+  bool towers = false;                  ///< include the towers of a directory, which reads its settings for pictures
+
+  /// True if not all tensors are requested.
+  bool selects_tensors() const { return !tensor_patterns.empty() || !types.empty() || larger_than; }
 };
 
 /// True if `name` matches a glob or `globs` is empty.
 bool selects(const std::vector<std::string>& globs, std::string_view name);
+/// True if `name` is the name of the type, in any case.
+bool is_type_named(std::string_view type, std::string_view name);
+/// True if the request selects a tensor. `type`: its name in listings.
+bool selects_tensor(const ListingRequest& request, const Tensor& tensor, std::string_view type);
 
 /// An opened model that can be listed. It and its listings are views into the model.
 class ListingSource {
@@ -169,6 +181,10 @@ class ListingSource {
   virtual ~ListingSource() = default;
   ListingSource(const ListingSource&) = delete;
   ListingSource& operator=(const ListingSource&) = delete;
+
+  /// Reads the towers of a directory by the rules of mlx2gguf, which this room does not know. Without it, none is
+  /// listed.
+  std::function<std::vector<TowerFacts>()> read_towers = {};
 
   /// Lists the selected keys, tensors and modules.
   virtual Listing list(const ListingRequest& request) = 0;

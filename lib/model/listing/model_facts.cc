@@ -9,11 +9,14 @@
 
 #include "arch/facts.h"
 #include "arch/projectors.h"
+#include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/gguf/document.h"
+#include "formats/gguf/parse.h"
 #include "model/adapter/adapter.h"
 #include "model/adapter/pairs.h"
+#include "model/image_tensors.h"
 
 namespace modelutils {
 
@@ -89,22 +92,58 @@ Facts imatrix_facts(const gguf::Document& document, const gguf::Index& index) {
   return facts;
 }
 
-Facts projector_facts(const gguf::Index& index) {
+// Returns "0.5", or "0.48/0.46/0.41" for three different numbers.
+std::string colours(const std::vector<double>& values) {
+  std::string text;
+  for (const double value : values) text += fmt::format("{}{:.4g}", text.empty() ? "" : "/", value);
+  const bool is_one = std::ranges::count(values, values.front()) == static_cast<std::ptrdiff_t>(values.size());
+  return is_one ? fmt::format("{:.4g}", values.front()) : text;
+}
+
+std::vector<double> read_colours(const gguf::SetFile& file, const gguf::Index& index, std::string_view key) {
+  const gguf::ArrayRef* array = index.array_value(key);
+  if (array == nullptr || gguf::value_size(array->element_type) == 0) return {};
+  return gguf::read_numbers<double>(*file.source, file.document, *array, 0, 3).value_or(std::vector<double>());
+}
+
+TowerFacts facts_of_tower(const gguf::SetFile& file, const gguf::Index& index, const arch::Encoder& encoder) {
+  TowerFacts tower;
+  tower.encoder = encoder.name;
+  const auto type = arch::projector_type(index, encoder);
+  const arch::Projector* row = type ? arch::find_projector(*type, encoder, index) : nullptr;
+  tower.type = type.value_or("");
+  const auto number = [&](std::string_view name) {
+    return index.unsigned_value(fmt::format("clip.{}.{}", encoder.name, name));
+  };
+  const auto range = [&](std::string_view least, std::string_view most) {
+    const auto low = number(least), high = number(most);
+    return low && high ? std::optional(Range{*low, *high}) : std::nullopt;
+  };
+  tower.image_size = number("image_size");
+  tower.patch_size = number("patch_size");
+  if (const auto tokens = row != nullptr ? arch::picture_tokens(index, *row) : std::nullopt) {
+    tower.tokens = Range{tokens->least, tokens->most};
+  }
+  tower.mel_bins = number("num_mel_bins");
+  if (encoder.name == "vision") {
+    tower.mean = read_colours(file, index, "clip.vision.image_mean");
+    tower.deviation = read_colours(file, index, "clip.vision.image_std");
+    tower.pixels = range("image_min_pixels", "image_max_pixels");
+    tower.tiles = range("preproc_min_tiles", "preproc_max_tiles");
+  }
+  tower.layers = number("block_count");
+  if (const auto width = arch::projector_width(index, encoder)) {
+    tower.width = width->size;
+    tower.parts = width->parts;
+  }
+  return tower;
+}
+
+Facts projector_facts(const std::vector<TowerFacts>& towers) {
   Facts facts;
-  for (const arch::Encoder& encoder : arch::encoders) {
-    if (!index.bool_value(encoder.flag).value_or(false)) continue;
-    const auto type = arch::projector_type(index, encoder);
-    facts.push_back(fmt::format("{} projector{}", encoder.name, type ? fmt::format(" {}", *type) : std::string()));
-    const auto number = [&](std::string_view name) {
-      return index.unsigned_value(fmt::format("clip.{}.{}", encoder.name, name));
-    };
-    if (const auto size = number("image_size")) facts.push_back(fmt::format("images of {}", *size));
-    if (const auto size = number("patch_size")) facts.push_back(fmt::format("patches of {}", *size));
-    if (const auto bins = number("num_mel_bins")) facts.push_back(fmt::format("{} mel bins", *bins));
-    if (const auto layers = number("block_count")) facts.push_back(counted(*layers, "layer"));
-    if (const auto width = arch::projector_width(index, encoder)) {
-      facts.push_back(fmt::format("for a width of {}", width->size));
-    }
+  for (const TowerFacts& tower : towers) {
+    facts.push_back(fmt::format("{} projector{}{}", tower.encoder, tower.type.empty() ? "" : " ", tower.type));
+    for (std::string& words : tower_words(tower)) facts.push_back(std::move(words));
   }
   if (facts.empty()) facts.emplace_back("projector");
   return facts;
@@ -120,12 +159,47 @@ std::vector<std::string> legacy_imatrix_facts(const quantize::ImportanceMatrix& 
   return facts;
 }
 
+std::vector<TowerFacts> tower_facts(const gguf::SplitSet& set) {
+  const gguf::SetFile& file = set.files.front();
+  const gguf::Index index(file.document);
+  std::vector<TowerFacts> towers;
+  if (index.architecture() != "clip") return towers;
+  for (const arch::Encoder& encoder : arch::encoders) {
+    if (index.bool_value(encoder.flag).value_or(false)) towers.push_back(facts_of_tower(file, index, encoder));
+  }
+  return towers;
+}
+
+std::vector<std::string> tower_words(const TowerFacts& tower) {
+  Facts words;
+  const auto& image = tower.image_size;
+  if (image) words.push_back(*image == 0 ? std::string("images of any size") : fmt::format("images of {}", *image));
+  if (tower.patch_size) words.push_back(fmt::format("patches of {}", *tower.patch_size));
+  if (const auto& tokens = tower.tokens) {
+    words.push_back(tokens->low == tokens->high
+                        ? counted(tokens->high, "token") + " per picture"
+                        : fmt::format("{} to {} tokens per picture", thousands(tokens->low), thousands(tokens->high)));
+  }
+  if (tower.mel_bins) words.push_back(fmt::format("{} mel bins", *tower.mel_bins));
+  if (!tower.mean.empty() && !tower.deviation.empty()) {
+    words.push_back(fmt::format("mean {}, std {}", colours(tower.mean), colours(tower.deviation)));
+  }
+  if (const auto& pixels = tower.pixels) {
+    words.push_back(fmt::format("{} to {} pixels", thousands(pixels->low), thousands(pixels->high)));
+  }
+  if (const auto& tiles = tower.tiles) words.push_back(fmt::format("{} to {} tiles", tiles->low, tiles->high));
+  if (tower.layers) words.push_back(counted(*tower.layers, "layer"));
+  if (tower.width) words.push_back(fmt::format("for a width of {}", *tower.width));
+  if (tower.width && tower.parts > 1) words.push_back(fmt::format("{} of them for a token", tower.parts));
+  return words;
+}
+
 std::vector<std::string> companion_facts(const gguf::SplitSet& set) {
   const gguf::Document& document = set.files.front().document;
   const gguf::Index index(document);
   if (const auto adapter = adapter_facts(set)) return adapter_words(*adapter);
   if (index.string_value("general.type") == "imatrix") return imatrix_facts(document, index);
-  if (index.architecture() == "clip") return projector_facts(index);
+  if (index.architecture() == "clip") return projector_facts(tower_facts(set));
   return {};
 }
 
@@ -143,7 +217,7 @@ std::optional<Range> range_of(const arch::Fact& fact) {
   return Range{static_cast<u64>(std::max<i64>(low, 0)), static_cast<u64>(std::max<i64>(high, 0))};
 }
 
-ModelFacts summary_of(const arch::Facts& stated) {
+ModelFacts summary_of_facts(const arch::Facts& stated) {
   ModelFacts summary;
   summary.architecture = stated.architecture;
   summary.layers = stated.layers.number();
@@ -179,7 +253,7 @@ ModelFacts summary_of(const arch::Facts& stated) {
 }  // namespace
 
 ModelFacts summary_of(const hf::Config& config) {
-  ModelFacts summary = summary_of(arch::read_facts(config));
+  ModelFacts summary = summary_of_facts(arch::read_facts(config));
   summary.architecture = config.architecture.empty() ? config.model_type : config.architecture;
   return summary;
 }
@@ -187,7 +261,7 @@ ModelFacts summary_of(const hf::Config& config) {
 ModelFacts summarize_keys(const gguf::SplitSet& set) {
   const gguf::SetFile& file = set.files.front();
   const gguf::Index index(file.document);
-  ModelFacts summary = summary_of(arch::read_facts(index, file).value_or(arch::Facts{}));
+  ModelFacts summary = summary_of_facts(arch::read_facts(index, file).value_or(arch::Facts{}));
   const auto text = [&](std::string_view key) { return std::string(index.string_value(key).value_or("")); };
   summary.name = text("general.name");
   if (const auto code = index.unsigned_value("general.file_type")) summary.mix = gguf::file_type_name(*code);
@@ -195,6 +269,7 @@ ModelFacts summarize_keys(const gguf::SplitSet& set) {
   summary.tokenizer_pre = text("tokenizer.ggml.pre");
   summary.companion = companion_facts(set);
   summary.adapter = adapter_facts(set);
+  summary.towers = tower_facts(set);
   return summary;
 }
 
@@ -236,10 +311,32 @@ std::optional<u64> active_elements(const gguf::TensorInfo& tensor, const ModelFa
   return checked_mul(*elements / experts, summary.experts_used.value_or(experts));
 }
 
+std::optional<ImageFacts> image_facts_of(const gguf::SplitSet& set) {
+  const arch::ImageLayout layout = arch::image_layout(set);
+  if (!layout) return std::nullopt;
+  const std::vector<std::optional<ImageTensor>> original = image_tensors(set, layout);
+  std::vector<std::string> types;
+  types.reserve(original.size());
+  std::vector<ImageEntry> entries;
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      const auto& own = original[entries.size()];
+      entries.push_back({tensor.name, own ? std::span<const u64>(own->ne) : tensor.ne,
+                         types.emplace_back(gguf_type_text(tensor)), tensor.bytes().value_or(0)});
+    }
+  }
+  const gguf::Index keys(set.files.front().document);
+  const std::string words[] = {std::string(keys.string_value("general.name").value_or("")),
+                               base_name_of(set.files.front().path)};
+  return image_facts(layout, entries, words);
+}
+
 }  // namespace
 
 ModelFacts summarize(const gguf::SplitSet& set) {
   ModelFacts summary = summarize_keys(set);
+  summary.image = image_facts_of(set);
+  if (summary.image && summary.architecture.empty()) summary.architecture = summary.image->architecture;
   summary.parameters = summary.tensor_bytes = summary.file_size = 0;
   if (summary.experts.value_or(0) > 0) summary.active_parameters = 0;
   std::map<u32, std::size_t> places;

@@ -10,6 +10,7 @@
 #include "formats/gguf/split_set.h"
 #include "formats/hf/config.h"
 #include "formats/imatrix/importance.h"
+#include "model/listing/image_facts.h"
 #include "model/memory/exact_sizes.h"
 #include "model/safetensors_model.h"
 #include "template/render.h"
@@ -42,6 +43,30 @@ std::optional<AdapterFacts> adapter_facts(const SafetensorsModel& model);
 /// Returns facts of a few words each: "LoRA adapter", "rank 8", "alpha 16", "scale 2", "2 matrices".
 std::vector<std::string> adapter_words(const AdapterFacts& facts);
 
+/// A range, because head counts may differ between layers (an array).
+struct Range {
+  u64 low = 0;
+  u64 high = 0;
+};
+
+/// A vision or audio tower: how pictures or sounds become its input, and its size.
+struct TowerFacts {
+  std::string_view encoder;                   ///< "vision", "audio"
+  std::string type;                           ///< of the projector, as the runtime names it; empty if not stated
+  std::optional<u64> image_size, patch_size;  ///< sides in pixels; an image_size of 0 stands for any
+  std::optional<Range> tokens;                ///< of a picture
+  std::vector<double> mean, deviation;        ///< of the colours
+  std::optional<Range> pixels, tiles;         ///< of a picture
+  std::optional<u64> mel_bins, layers;
+  std::optional<u64> width;  ///< of an embedding for the text model
+  u64 parts = 1;             ///< embeddings for each token
+};
+
+/// Returns the towers of a projector file; empty for other files. Reads the colours.
+std::vector<TowerFacts> tower_facts(const gguf::SplitSet& set);
+/// Returns facts of a few words each, without encoder and type: "images of 224", "256 tokens per picture".
+std::vector<std::string> tower_words(const TowerFacts& tower);
+
 /// All tensors of one type.
 struct TypeTotal {
   std::string name;                ///< "Q4_K"; for an unknown type its number
@@ -49,12 +74,6 @@ struct TypeTotal {
   u64 tensors = 0;
   std::optional<u64> bytes;  ///< without padding; nullopt if a size is unknown
   std::optional<u64> parameters;
-};
-
-/// A range, because head counts may differ between layers (an array).
-struct Range {
-  u64 low = 0;
-  u64 high = 0;
 };
 
 /// A size of a recurrent layer.
@@ -79,14 +98,18 @@ struct NamedTemplate {
 
 /// Texts are raw text of the file. Facts that the model does not state are empty.
 struct ModelFacts {
-  std::string architecture;  ///< general.architecture; for a config.json architectures[0], otherwise model_type
+  std::string architecture;  ///< general.architecture; for a config.json architectures[0], otherwise model_type; for an
+                             ///< image model without either, the one that its tensors have
   std::string name;
   std::vector<std::string> companion;   ///< the kind of a file that accompanies a model; empty for models
   std::optional<AdapterFacts> adapter;  ///< set for LoRA adapters
+  std::vector<TowerFacts> towers;       ///< of a projector file or a directory
+  std::optional<ImageFacts> image;      ///< set for image and video models
   std::string mix;                      ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
   std::string tokenizer;                ///< tokenizer.ggml.model
   std::string tokenizer_pre;
-  std::vector<NamedToken> tokens;  ///< set for listings for people
+  std::vector<NamedToken> tokens;  ///< set if ListingRequest::token_texts
+  std::vector<NamedToken> stops;  ///< tokens at which generation ends, by id; set like `tokens`, without roles and keys
   std::optional<u64> layers, context, embedding, head_dim, vocabulary, experts, experts_used;
   std::optional<Range> feed_forward, heads, heads_kv;
   std::optional<memory::CacheSummary> cache;      ///< nullopt if the architecture's cache layout is unknown

@@ -8,10 +8,13 @@
 #include <map>
 #include <unordered_set>
 
+#include "arch/image_models.h"
 #include "base/name_index.h"
+#include "base/path.h"
 #include "base/types.h"
 #include "model/format.h"
 #include "model/forms/foreign_forms.h"
+#include "model/listing/chat_source.h"
 #include "model/listing/listing.h"
 #include "model/listing/model_facts.h"
 #include "tokenizer/read/files.h"
@@ -141,6 +144,7 @@ class SafetensorsListing : public ListingSource {
   void settle(const Module& module, ListedModule& listed);
   void count_types(Listing& listing, const std::vector<u64>& parameters) const;
   void count_forms(Listing& listing) const;
+  void describe_image_model(ModelFacts& facts) const;
   u64 bytes_of(std::size_t place) const;
 
   const SafetensorsModel& opened_;
@@ -217,10 +221,10 @@ void SafetensorsListing::list_tensors(Listing& listing, const ListingRequest& re
   const std::vector<bool> parts = quantization_parts(opened_);
   listing.tensor_count = set.listed_count();
   if (!request.tensors) return;
-  if (request.tensor_globs.empty()) reserve_to_fill(listing.tensors, set.listed_count());
+  if (!request.selects_tensors()) reserve_to_fill(listing.tensors, set.listed_count());
   for (std::size_t place = 0; place < set.listed_count(); ++place) {
     const safetensors::Tensor& tensor = set.tensor(set.listed(place));
-    if (!selects(request.tensor_globs, tensor.name)) continue;
+    if (!selects_tensor(request, model_.catalog().tensors[place], tensor.dtype)) continue;
     const bool is_repeated = place >= set.tensors.size();
     ListedTensor& listed = listing.tensors.emplace_back();
     listed.stored = &model_.catalog().tensors[place];
@@ -270,7 +274,7 @@ void SafetensorsListing::list_modules(Listing& listing, const ListingRequest& re
   std::vector<u32> module_of(opened_.set.tensors.size(), ListedTensor::no_module);
   for (const Module& module : opened_.modules.list) {
     const safetensors::Tensor& weight = opened_.set.tensor(opened_.set.tensors[module.weight()]);
-    if (!selects(request.tensor_globs, weight.name)) continue;
+    if (!selects_tensor(request, model_.catalog().tensors[module.weight()], weight.dtype)) continue;
     if (module.decodable) module_of[module.weight()] = static_cast<u32>(listing.modules.size());
     ListedModule& listed = listing.modules.emplace_back();
     listed.path = module.path;
@@ -344,9 +348,28 @@ void SafetensorsListing::count_forms(Listing& listing) const {
   }
 }
 
+// Recognises image models, whose files and folders state no architecture that a language model has.
+void SafetensorsListing::describe_image_model(ModelFacts& facts) const {
+  if (!facts.architecture.empty()) return;
+  std::vector<std::string_view> names;
+  for (const Tensor& tensor : model_.catalog().tensors) names.push_back(tensor.name);
+  const arch::ImageLayout layout = arch::image_layout(names);
+  if (!layout || arch::not_an_image_model(names, layout)) return;
+  std::vector<ImageEntry> entries;
+  for (std::size_t place = 0; place < names.size(); ++place) {
+    const Tensor& tensor = model_.catalog().tensors[place];
+    entries.push_back({tensor.name, tensor.ne, opened_.set.tensor(opened_.set.listed(place)).dtype, tensor.bytes});
+  }
+  const std::string words[] = {st_value(opened_, "modelspec.title").value_or(""), base_name_of(opened_.set.path)};
+  facts.image = image_facts(layout, entries, words);
+  facts.architecture = facts.image->architecture;
+}
+
 Listing SafetensorsListing::list(const ListingRequest& request) {
   Listing listing;
   if (opened_.config && opened_.is_model_directory()) listing.facts = summary_of(*opened_.config);
+  if (request.token_texts) listing.facts.stops = stop_tokens(opened_);
+  if (request.towers && read_towers) listing.facts.towers = read_towers();
   listing.format = Listing::Format::safetensors;
   listing.path = opened_.set.path;
   listing.kind = kind();
@@ -360,6 +383,7 @@ Listing SafetensorsListing::list(const ListingRequest& request) {
   list_modules(listing, request);
   count_types(listing, parameters);
   count_forms(listing);
+  describe_image_model(listing.facts);
   listing.facts.adapter = adapter_facts(opened_);
   if (listing.facts.adapter) listing.facts.companion = adapter_words(*listing.facts.adapter);
   return listing;

@@ -1,5 +1,5 @@
-// What a listing of a safetensors model or directory shows: its keys, from its metadata and its config.json, and its
-// tokenizer, as GGUF keys and as the texts that st-dump --get reads.
+// The content of a listing of a safetensors model or directory: its keys, from its metadata and its config.json, and
+// its tokenizer, as GGUF keys and as the texts that st-dump --get reads.
 #pragma once
 
 #include <optional>

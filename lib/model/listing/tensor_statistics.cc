@@ -73,7 +73,28 @@ i64 ValueReader::signed_at(const std::byte* at, u64 width) {
 
 namespace {
 
-Result<std::vector<u64>> histogram_of(const TensorValues& tensor, const Statistics& statistics) {
+// Calls `read_values` of one tensor and counts the bytes that it reads.
+class CountedValues {
+ public:
+  CountedValues(const TensorValues& values, const Tensor& tensor, Progress& progress)
+      : values_(values),
+        progress_(progress),
+        bytes_per_value_(static_cast<double>(tensor.bytes) / static_cast<double>(std::max<u64>(values.elements(), 1))) {
+  }
+
+  u64 elements() const { return values_.elements(); }
+  Status read_values(u64 first, std::span<float> out) const {
+    progress_.advance(static_cast<u64>(static_cast<double>(out.size()) * bytes_per_value_));
+    return values_.read_values(first, out);
+  }
+
+ private:
+  const TensorValues& values_;
+  Progress& progress_;
+  double bytes_per_value_;
+};
+
+Result<std::vector<u64>> histogram_of(const CountedValues& tensor, const Statistics& statistics) {
   std::vector<u64> bins;
   const double range = statistics.max - statistics.min;
   if (statistics.finite() == 0 || !(range > 0)) return bins;
@@ -138,9 +159,13 @@ void find_duplicates(std::vector<TensorStatistics>& rows) {
 }  // namespace
 
 Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::span<const ListedTensor> tensors,
-                                                    unsigned threads) {
+                                                    Progress* progress, unsigned threads) {
   std::vector<TensorStatistics> rows(tensors.size());
-  MU_TRY(parallel_for(tensors.size(), threads, [&](u64 item, unsigned) -> Status {
+  u64 bytes = 0;
+  for (const ListedTensor& tensor : tensors) bytes += tensor.stored->is_readable() ? 2 * tensor.stored->bytes : 0;
+  if (progress != nullptr) progress->restart("reading", bytes);
+  Progress counted(progress);
+  const Status done = parallel_for(tensors.size(), threads, [&](u64 item, unsigned) -> Status {
     TensorStatistics& row = rows[item];
     const Tensor& tensor = *tensors[item].stored;
     row.name = tensor.name;
@@ -153,7 +178,8 @@ Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::spa
     }
     row.type = model.type_text(tensor);
     row.shape = model.in_file_order(model.ne_of(tensor));
-    const MatrixValues values = model.values_of(tensor);
+    const MatrixValues stored = model.values_of(tensor);
+    const CountedValues values(stored, tensor, counted);
     Passing passing(row.shape, tensor.ne.empty() ? 0 : model.ne_of(tensor).front());
     auto statistics = statistics_of(model.elements_of(tensor), [&](u64 first, std::span<float> out) -> Status {
       Status read = values.read_values(first, out);
@@ -172,7 +198,9 @@ Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::spa
       return tl::make_unexpected(std::move(statistics.error()));
     }
     return {};
-  }));
+  });
+  if (progress != nullptr) progress->finish();
+  MU_TRY(done);
   find_duplicates(rows);
   return rows;
 }

@@ -1,5 +1,5 @@
-// Reads tensors' values piece by piece without loss of digits, and makes statistics of many tensors, for --values and
-// --stats of the dumpers.
+// Reads tensors' values piece by piece without loss of digits, and computes statistics of many tensors, for --values
+// and --stats of the dumpers.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "base/byte_reader.h"
 #include "base/parallel.h"
+#include "io/standard_output.h"
 #include "model/catalog.h"
 #include "model/listing/listing.h"
 #include "model/model.h"
@@ -55,7 +56,7 @@ class ValueReader {
   }
 
  private:
-  // How elements of a type are read.
+  // How the elements of a type are read.
   enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
   static constexpr u64 piece_elements = 16 * 1024;
 
@@ -92,8 +93,9 @@ struct TensorStatistics {
 };
 
 /// Returns the statistics of listed tensors of the model, in their order; reads all data twice. The model must outlive
-/// the result. Errors: those of reading.
+/// the result. Restarts `progress`, if any, with the number of bytes to read, and finishes it. Errors: those of
+/// reading.
 Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::span<const ListedTensor> tensors,
-                                                    unsigned threads = default_threads());
+                                                    Progress* progress = nullptr, unsigned threads = default_threads());
 
 }  // namespace modelutils

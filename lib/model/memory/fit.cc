@@ -321,6 +321,10 @@ u64 in_proportion(u64 part, u64 whole, u64 other) {
 
 }  // namespace
 
+u64 gpu_share_of_mac(u64 bytes) {
+  return bytes < (u64{36} << 30) ? bytes / 3 * 2 : bytes / 4 * 3;
+}
+
 std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 bytes) {
   const std::optional<bool> fits = judged.contexts.front().fits;
   if (!fits || bytes == judged_bytes) return fits;
@@ -343,7 +347,34 @@ std::optional<bool> fits_by_size(const FitReport& judged, u64 judged_bytes, u64 
   return fits_into(usage, available);
 }
 
+namespace {
+
+// A projector alone: what it adds to its model's memory.
+FitReport fit_projector(const gguf::SplitSet& set, const FitRequest& request, const ProjectorMemory& projector) {
+  FitReport report;
+  report.architecture = gguf::Index(set.files.front().document).architecture();
+  report.is_known = false;
+  report.is_projector = true;
+  report.model_file = projector.path;
+  report.request = request;
+  report.request.projector = projector;
+  const bool on_gpu = whole_model(request.available).has_gpu;
+  Usage& usage = report.contexts.emplace_back().usage;
+  usage.placement.has_gpu = on_gpu;
+  (on_gpu ? usage.gpu_weights : usage.host_weights) = projector.weights;
+  (on_gpu ? usage.gpu_total : usage.host_total) = projector.bytes();
+  (on_gpu ? usage.compute.gpu_bytes : usage.compute.host_bytes) = projector.compute;
+  usage.compute.low_bytes = scaled_by(projector.compute, projector_error.most);
+  usage.compute.high_bytes = scaled_by(projector.compute, projector_error.least);
+  usage.compute.gpu_high_bytes = on_gpu ? usage.compute.high_bytes : 0;
+  return report;
+}
+
+}  // namespace
+
 Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
+  MU_ASSIGN(const std::optional<ProjectorMemory> alone, projector_memory(set));
+  if (alone) return fit_projector(set, request, *alone);
   if (arch::is_prediction_alone(set)) {
     return input_error("fit-prediction-alone",
                        "has only multi-token prediction (MTP) blocks: it is not a complete model, and its memory comes "
@@ -352,7 +383,8 @@ Result<FitReport> fit(const gguf::SplitSet& set, const FitRequest& request) {
   const bool needs_context = std::ranges::find(request.contexts, 0) != request.contexts.end();
   std::vector<u64> contexts = request.contexts;
   if (contexts.empty()) contexts.push_back(0);
-  MU_ASSIGN(const ModelMemory model, ModelMemory::load(set, needs_context || request.contexts.empty()));
+  MU_ASSIGN(ModelMemory model, ModelMemory::load(set, needs_context || request.contexts.empty()));
+  if (request.projector) model.add_projector(*request.projector);
   FitReport report;
   report.architecture = gguf::Index(set.files.front().document).architecture();
   report.is_known = model.is_known();

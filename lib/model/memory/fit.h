@@ -73,20 +73,43 @@ inline constexpr std::string_view runtime = "llama.cpp of August 2026 (ggml 0.20
 
 inline constexpr u64 default_margin = u64{1} << 30;
 
-/// The available memory in bytes. If none is given, nothing is judged, and all layers are on one GPU.
+/// The available memory in bytes. If none is given, the result does not say whether the model fits, and all layers are
+/// on one GPU.
 struct Available {
   std::optional<u64> gpu;       ///< with several GPUs their sum
   std::vector<u64> gpus;        ///< size of each GPU, in the runtime's order; empty if there are less than two
   std::optional<u64> ram;       ///< if it is the only one given, there is no GPU
   std::optional<u64> unified;   ///< memory shared by CPU and GPU
+  std::optional<u64> mac;       ///< `unified` is the GPU's share on a Mac; this is the whole memory
   u64 margin = default_margin;  ///< kept free: on each GPU, in unified memory, or in RAM if there is no GPU
 
   bool is_limited() const { return gpu || ram || unified; }
 };
 
+// A projector's memory in llama.cpp's multimodal library, which comes on top of its model's.
+
+struct ProjectorMemory {
+  std::string path;
+  u64 weights = 0;  ///< exact
+  u64 compute = 0;  ///< an estimate of the buffer that llama.cpp reserves when it starts
+  u64 picture = 0;  ///< for a picture with this side in pixels; 0: for a sound
+
+  u64 bytes() const { return weights + compute; }
+};
+/// The least and the largest ratio of estimate to measurement (docs/memory.md).
+inline constexpr ComputeError projector_error = {0.996, 1.084};
+
+/// Returns nullopt if the set is not a projector's. Errors: "fit-key" (a size is missing), "fit-too-large".
+Result<std::optional<ProjectorMemory>> projector_memory(const gguf::SplitSet& set);
+
+/// Returns the memory that macOS gives the GPU by default on a Mac with this much memory: two thirds, from 36 GiB on
+/// three quarters (docs/memory.md, "Macs").
+u64 gpu_share_of_mac(u64 bytes);
+
 struct FitRequest {
-  std::vector<u64> contexts;  ///< if empty, the context that the model was trained for
-  RunOptions run;             ///< its context is ignored
+  std::vector<u64> contexts;                 ///< if empty, the context that the model was trained for
+  RunOptions run;                            ///< its context is ignored
+  std::optional<ProjectorMemory> projector;  ///< loaded with the model
   Available available;
 };
 
@@ -100,7 +123,7 @@ struct Usage {
   std::vector<GpuShare> gpus;  ///< the share of each GPU if there are several; empty if the layers do not fit
 };
 
-/// What an alternative gives up, cheapest first.
+/// The drawback of an alternative, from the cheapest on.
 enum class Sacrifice : u8 { cache_bits, gpu_layers, gpu_experts, context };
 std::string_view sacrifice_name(Sacrifice sacrifice);  ///< "cache", "layers", "experts", "context"
 
@@ -132,6 +155,7 @@ struct FitReport {
   u64 blocks = 0;        ///< -ngl counts one more, the output layer
   bool has_experts = false;
   bool is_draft = false;                ///< a draft model or only multi-token prediction blocks: not a complete model
+  bool is_projector = false;            ///< the file is a projector: only its weights and its buffer are counted
   bool has_encoder = false;             ///< the estimate of compute buffers is not valid
   std::optional<u64> trained_context;   ///< the context that the model was trained for, if the file states it
   u64 unknown_sizes = 0;                ///< number of tensors of unknown types

@@ -1,4 +1,4 @@
-// What determines a model's memory: the hyper-parameters that it states, with the runtime's defaults for optional
+// The inputs of the memory plan: the hyper-parameters that a model states, with the runtime's defaults for optional
 // keys, and the options for running it (docs/memory.md, "Rules"). Overflow of 64 bits is checked once, at the end.
 #pragma once
 

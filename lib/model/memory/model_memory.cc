@@ -43,8 +43,11 @@ Result<Usage> ModelMemory::usage(const RunOptions& run, const Extent& extent, co
   if (hyper_) {
     MU_ASSIGN(usage.compute, compute_sizes(*hyper_, run, extent, caches, weights_, placement, sizes));
   }
-  const std::optional<u64> gpu = (sizes.gpu + gpu_caches + usage.compute.gpu_bytes).value();
-  const std::optional<u64> host = (sizes.host + host_caches + usage.compute.host_bytes).value();
+  const Amount projector = projector_.bytes();
+  const Amount on_gpu = placement.has_gpu ? projector : Amount();
+  const std::optional<u64> gpu = (sizes.gpu + gpu_caches + usage.compute.gpu_bytes + on_gpu).value();
+  const std::optional<u64> host =
+      (sizes.host + host_caches + usage.compute.host_bytes + (placement.has_gpu ? Amount() : projector)).value();
   if (!gpu || !host) return input_error("fit-too-large", "weights, caches and buffers together exceed 2^64 bytes");
   usage.gpu_weights = *sizes.gpu.value();
   usage.host_weights = *sizes.host.value();
@@ -53,7 +56,17 @@ Result<Usage> ModelMemory::usage(const RunOptions& run, const Extent& extent, co
   usage.gpu_total = *gpu;
   usage.host_total = *host;
   if (!placement.rooms.empty()) share_out(usage, caches, placement);
+  (placement.has_gpu ? usage.gpu_weights : usage.host_weights) += projector_.weights;
+  add_compute(usage.compute, placement.has_gpu);
   return usage;
+}
+
+void ModelMemory::add_compute(ComputeSizes& compute, bool on_gpu) const {
+  const u64 high = scaled_by(projector_.compute, projector_error.least);
+  (on_gpu ? compute.gpu_bytes : compute.host_bytes) += projector_.compute;
+  compute.low_bytes += scaled_by(projector_.compute, projector_error.most);
+  compute.high_bytes += high;
+  if (on_gpu) compute.gpu_high_bytes += high;
 }
 
 // Splits the usage over several GPUs, each with its own compute buffers and rope factors.
@@ -69,7 +82,10 @@ void ModelMemory::share_out(Usage& usage, const Caches& caches, const Placement&
     }
   }
   const u64 copied = first < blocks() ? weights_.rope_factors().value().value_or(0) : 0;
-  usage.gpus = split_layers(layers, first, copied, usage.compute.gpu_bytes, placement.rooms);
+  std::vector<u64> rooms = placement.rooms;
+  const u64 projector = std::min(rooms.front(), projector_.bytes());
+  rooms.front() -= projector;
+  usage.gpus = split_layers(layers, first, copied, usage.compute.gpu_bytes, rooms);
   if (usage.gpus.empty()) return;
   const ComputeSizes one = usage.compute;
   u64 used = 0;
@@ -79,7 +95,10 @@ void ModelMemory::share_out(Usage& usage, const Caches& caches, const Placement&
   usage.compute.gpu_high_bytes = one.gpu_high_bytes * used;
   usage.compute.low_bytes += scaled_by(one.gpu_bytes, one.gpu_range.most) * (used - 1);
   usage.compute.high_bytes += one.gpu_high_bytes * (used - 1);
-  usage.gpu_total = usage.gpu_weights + usage.gpu_caches + usage.compute.gpu_bytes;
+  usage.gpu_total = usage.gpu_weights + usage.gpu_caches + usage.compute.gpu_bytes + projector_.bytes();
+  usage.gpus.front().room += projector;
+  usage.gpus.front().weights += projector_.weights;
+  usage.gpus.front().compute += projector_.compute;
 }
 
 namespace {

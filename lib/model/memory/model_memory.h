@@ -11,6 +11,9 @@ class ModelMemory {
   static Result<ModelMemory> load(const gguf::SplitSet& set, bool needs_context,
                                   std::function<bool(std::string_view)> stays_on_host = {});
 
+  /// Counts a projector's weights and buffer with the model's, on the first GPU if there is one.
+  void add_projector(const ProjectorMemory& projector) { projector_ = projector; }
+
   bool is_known() const { return hyper_.has_value(); }
   const HyperParameters& hyper() const { return *hyper_; }
   const WeightTable& weights() const { return weights_; }
@@ -24,12 +27,14 @@ class ModelMemory {
 
  private:
   void share_out(Usage& usage, const Caches& caches, const Placement& placement) const;
+  void add_compute(ComputeSizes& compute, bool on_gpu) const;
 
   ModelMemory(std::optional<HyperParameters> hyper, WeightTable weights)
       : hyper_(std::move(hyper)), weights_(std::move(weights)) {}
 
   std::optional<HyperParameters> hyper_;
   WeightTable weights_;
+  ProjectorMemory projector_;
 };
 
 /// True if the usage fits into the available memory, or if there are no limits.

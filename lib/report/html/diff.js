@@ -41,7 +41,8 @@ function sideText(value) {
   return textOf(value);
 }
 
-const percent = (rms) => (typeof rms === 'number' ? `${short(100 * rms, 3)} %` : textOf(rms) || '?');
+/// An error as a percentage with two significant digits, as the tools print it.
+const percent = (rms) => (typeof rms !== 'number' ? textOf(rms) || '?' : rms === 0 ? '0' : `${short(100 * rms, 2)} %`);
 const worth = (rms) => (typeof rms === 'number' ? rms : rms === 'Infinity' ? Infinity : -1);
 
 function errorSections(page, diff, changed) {

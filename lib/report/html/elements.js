@@ -44,7 +44,7 @@ const scrolling = (label, node) => el('div', { class: 'scroll', tabindex: 0, rol
 function breakable(name) {
   const nodes = [];
   for (const piece of textOf(name).split(/(?<=[._/-])/)) nodes.push(visible(piece), el('wbr'));
-  return el('code', null, nodes.slice(0, -1));
+  return el('code', { class: 'name' }, nodes.slice(0, -1));
 }
 
 /// Text from a file; long texts are folded.
@@ -72,7 +72,7 @@ function tableRow(columns, row) {
 /// A list of names and values; pairs without a value are skipped.
 function facts(pairs) {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
-  return el('dl', { class: 'facts' }, shown.map(([name, value]) => el('div', null, el('dt', null, name), el('dd', null, value))));
+  return el('dl', { class: 'facts' }, shown.map(([name, value]) => el('div', { class: plain(value).length > 30 ? 'wide' : null }, el('dt', null, name), el('dd', null, value))));
 }
 
 // Ten looks for types. Each has a colour and a pattern, so that figures are readable without colour.

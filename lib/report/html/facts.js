@@ -17,6 +17,8 @@ function factsSection(card, listing) {
   section('model', 'Model', null,
     facts([
       ['format', card.kind], ['architecture', card.architecture], ['mix', card.mix],
+      ['variant', card.image ? [card.image.title, ...card.image.variants].join(', ') : null],
+      ['text encoders', card.image ? card.image.text_encoders : null], ['VAE', card.image ? card.image.vae : null],
       ['parameters', card.parameters === null ? null : `${amount(card.parameters)} (${thousands(card.parameters)})`],
       ['active parameters', card.active_parameters === null ? null : amount(card.active_parameters)],
       ['bits per weight', typeof card.bits_per_weight === 'number' ? card.bits_per_weight.toFixed(2) : null],
@@ -24,6 +26,7 @@ function factsSection(card, listing) {
       ['layers', numberOf(card.layers)], ['context', numberOf(card.context)], ['embedding', numberOf(card.embedding)],
       ['heads', span(card.heads)], ['KV heads', span(card.heads_kv)], ['experts', numberOf(card.experts)],
       ['experts used', numberOf(card.experts_used)], ['vocabulary', numberOf(card.vocabulary)], ['tokenizer', card.tokenizer],
+      ['stop tokens', card.stop.length === 0 ? null : card.stop.map((token) => `${token.id} ${plain(token.text)}`.trim()).join(', ')],
     ]),
     files.length ? [el('h3', null, counted(files.length, 'file')), pagedTable({
       id: 'files', caption: 'files', rows: files, find: (file) => plain(file.name),

@@ -35,7 +35,7 @@ function stackTables(stack, look, what) {
       el('thead', null, el('tr', null, el('th', { scope: 'col' }, 'layers'),
         places.map((place) => el('th', { scope: 'col' }, breakable(textOf(roles[place]).replace(/\.weight$/, '')))))),
       el('tbody', null, rows.map((row) => el('tr', null,
-        el('th', { scope: 'row' }, row.layers, row.count > 1 ? el('span', { class: 'note' }, ` ×${row.count}`) : null),
+        el('th', { scope: 'row' }, row.layers.map((range, i) => [i > 0 ? ', ' : null, el('span', { class: 'whole' }, range)]), row.count > 1 ? el('span', { class: 'note' }, ` ×${row.count}`) : null),
         places.map((place) => gridCell(row.cells.get(place), look))))))));
   }
   if (stack.rows.length > mostRows) parts.push(el('p', { class: 'note' }, `${counted(stack.rows.length - mostRows, 'more kind')} of layers not shown`));

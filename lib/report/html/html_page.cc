@@ -1,6 +1,9 @@
 #include "report/html/html_page.h"
 
 #include <fmt/core.h>
+#include <zlib.h>
+
+#include <new>
 
 #include "base/escape.h"
 #include "base/text.h"
@@ -26,9 +29,10 @@ std::string_view text_of(const unsigned char (&bytes)[N]) {
   return {reinterpret_cast<const char*>(bytes), N};
 }
 
-// The parts of page.html before and after "@data@".
+// The parts of page.html before, between and after "@data@" and "@blocks@".
 struct PageFrame {
   std::string before;
+  std::string between;
   std::string after;
 };
 
@@ -47,7 +51,8 @@ PageFrame page_frame() {
     if (name == "policy") *part += content_security_policy(style, script);
     if (name == "style") *part += style;
     if (name == "script") *part += script;
-    if (name == "data") part = &frame.after;
+    if (name == "data") part = &frame.between;
+    if (name == "blocks") part = &frame.after;
     rest.remove_prefix(end + 1);
   }
   return frame;
@@ -57,6 +62,33 @@ std::string source_hash(std::string_view text) {
   Hasher hasher(HashAlgorithm::sha256);
   hasher.update(std::as_bytes(std::span(text)));
   return "'sha256-" + base64(hasher.digest()) + "'";
+}
+
+// Returns the text compressed as a gzip file without name and time, so that equal texts give equal files.
+std::string gzipped(std::string_view text) {
+  constexpr int as_gzip = 16, most_memory = 9;
+  z_stream stream{};
+  const int begun =
+      deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + as_gzip, most_memory, Z_DEFAULT_STRATEGY);
+  if (begun != Z_OK) throw std::bad_alloc();  // the parameters are valid
+  std::string out;
+  std::string piece(std::size_t{1} << 16, '\0');
+  std::string input;
+  int status = Z_OK;
+  while (status != Z_STREAM_END) {
+    if (stream.avail_in == 0) {
+      input = text.substr(0, std::size_t{1} << 20);  // a copy, because zlib wants bytes that may be written to
+      text.remove_prefix(input.size());
+      stream.next_in = reinterpret_cast<Bytef*>(input.data());
+      stream.avail_in = static_cast<uInt>(input.size());
+    }
+    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
+    stream.avail_out = static_cast<uInt>(piece.size());
+    status = deflate(&stream, text.empty() ? Z_FINISH : Z_NO_FLUSH);
+    out.append(piece, 0, piece.size() - stream.avail_out);
+  }
+  deflateEnd(&stream);
+  return out;
 }
 
 }  // namespace
@@ -136,9 +168,21 @@ Status HtmlPage::add(const std::function<Status(TextOutput& out)>& write) {
   return sink_(piece_);
 }
 
+Status HtmlPage::add_packed(std::string_view id, const std::function<Status(TextOutput& out)>& write) {
+  std::string json;
+  TextOutput out(json);
+  MU_TRY(write(out));
+  MU_TRY(out.flush());
+  std::string text;
+  EmbeddedJson(text).append(json);
+  blocks_ += fmt::format("<script type=\"application/gzip\" id=\"{}\">{}</script>\n", id, base64(gzipped(text)));
+  return {};
+}
+
 Status HtmlPage::finish() {
   MU_TRY(begin());
-  return sink_(page_frame().after);
+  const PageFrame frame = page_frame();
+  return sink_(frame.between + blocks_ + frame.after);
 }
 
 }  // namespace modelutils

@@ -1,5 +1,5 @@
 // A self-contained HTML file that makes no network requests. It embeds the JSON objects that --json prints
-// (docs/json.md), so no fact needs a second form; the scripts in this folder turn them into tables and figures.
+// (docs/json.md), and the scripts in this folder display them as tables and figures.
 #pragma once
 
 #include <functional>
@@ -48,6 +48,9 @@ class HtmlPage {
 
   /// Adds the output of `write`: one JSON object or more, each on its own line. Errors: those of `write` and the sink.
   Status add(const std::function<Status(TextOutput& out)>& write);
+  /// Adds the output of `write`, which is long, as a compressed block for the page's script to unpack when it is
+  /// needed: gzip in base64, in the element `id`. Errors: those of `write`.
+  Status add_packed(std::string_view id, const std::function<Status(TextOutput& out)>& write);
   /// Writes the rest of the page. Errors: those of the sink.
   Status finish();
 
@@ -56,6 +59,7 @@ class HtmlPage {
 
   Sink sink_;
   bool has_begun_ = false;
+  std::string blocks_;
   std::string piece_;
   EmbeddedJson data_{piece_};
 };

@@ -13,7 +13,7 @@ const scalar = (value) => (Number.isInteger(value) && !Number.isSafeInteger(valu
 
 function arrayValue(key) {
   const element = key.array_types?.[0];
-  if (!key.value) return el('span', { class: 'note' }, `${counted(key.count ?? 0, 'element')} of ${(key.array_types ?? []).join(' of ')}`);
+  if (!key.value) return el('span', { class: 'note' }, `${counted(key.count ?? 0, 'element')} of ${(key.array_types ?? []).map(typeName).join(' of ')}`);
   const shown = key.value.flatMap((value, i) => [i > 0 ? ', ' : null,
     el('code', { class: 'text' }, element === 'FLOAT32' ? float32(value) : typeof value === 'number' ? scalar(value) : short80(value))]);
   const more = key.count > key.value.length;
@@ -26,7 +26,7 @@ function keysSection(listing, config) {
   const rows = [];
   for (const [name, key] of Object.entries(listing.metadata ?? {})) {
     rows.push(typeof key === 'object' && key !== null && key.type !== undefined
-      ? { name: key.name ?? name, type: typeText(key), key, order: Number(key.index) } : { name, type: 'STRING', key: { type: 'STRING', value: key }, order: 0 });
+      ? { name: key.name ?? name, type: typeText(key), key, order: Number(key.index) } : { name, type: 'string', key: { type: 'STRING', value: key }, order: 0 });
   }
   rows.sort((a, b) => a.order - b.order);
   for (const [name, value] of config ?? []) rows.push({ name, type: 'config.json', key: { type: 'STRING', value } });
@@ -43,5 +43,7 @@ function keysSection(listing, config) {
   }));
 }
 
-const typeText = (key) => (key.type === 'ARRAY' ? `ARRAY of ${key.array_types?.[0] ?? '?'}` : key.type);
+/// Returns the name of a type as the tools print it: "u32" for gguf-py's "UINT32", "f32[]" for an array.
+const typeName = (type) => (type ?? '?').replace(/^UINT|^INT|^FLOAT/, (kind) => kind[0]).toLowerCase();
+const typeText = (key) => (key.type === 'ARRAY' ? `${typeName(key.array_types?.[0])}[]` : typeName(key.type));
 const searched = (key) => (Array.isArray(key.value) ? key.value.map(textOf).join(' ') : textOf(key.value));

@@ -25,7 +25,7 @@ function memorySection(fit) {
     { title: 'weights', number: true, cell: (row) => size(row.weights) },
     { title: 'cache', number: true, cell: (row) => size(row.cache) },
     { title: 'compute', number: true, cell: (row) => size(row.compute) },
-    { title: 'together', number: true, cell: (row) => size(total(row)) },
+    { title: 'total', number: true, cell: (row) => size(total(row)) },
     { title: 'on the GPU', number: true, cell: (row) => size(row.one.total.gpu_bytes) },
   ];
   if (limit) columns.push({ title: 'fits', cell: (row) => fits(row.one) });
@@ -41,7 +41,7 @@ function memorySection(fit) {
 function fits(one) {
   if (one.fits === null) return '?';
   if (one.fits) return el('strong', { class: 'severity ok' }, 'yes');
-  return [el('strong', { class: 'severity error' }, 'no'), one.ngl === null ? null : ` (${one.ngl} layers fit)`];
+  return el('span', { class: 'whole' }, el('strong', { class: 'severity error' }, 'no'), one.ngl === null ? null : ` (${one.ngl} layers fit)`);
 }
 
 function alternatives(rows) {
@@ -50,7 +50,7 @@ function alternatives(rows) {
   const columns = [
     { title: 'context', cell: (row) => thousands(row.context) },
     { title: 'alternative', cell: (row) => row.other.costs },
-    { title: 'options', cell: (row) => el('code', null, row.other.options) },
+    { title: 'options', cell: (row) => el('code', { class: 'whole' }, row.other.options) },
     { title: 'on the GPU', number: true, cell: (row) => size(row.other.gpu_bytes) },
     { title: 'on the host', number: true, cell: (row) => size(row.other.host_bytes) },
   ];

@@ -16,6 +16,7 @@ namespace modelutils {
 namespace {
 
 constexpr std::string_view template_key = "tokenizer.chat_template";
+const std::vector<std::string> all_tokens = {"all"};
 
 class ModelPage {
  public:
@@ -29,7 +30,7 @@ class ModelPage {
     std::optional<tokenizer::EncodeKeys> keys;
     MU_TRY(read_tokenizer(keys));
     MU_TRY(page_.add([&](TextOutput& out) { return write_page_facts(out, listing); }));
-    MU_TRY(page_.add([&](TextOutput& out) { return write_card(out, listing); }));
+    MU_TRY(page_.add([&](TextOutput& out) { return write_listing_card(out, listing, {}); }));
     MU_TRY(page_.add([&](TextOutput& out) {
       ListingOptions options;
       options.excerpts = true;
@@ -38,9 +39,7 @@ class ModelPage {
     }));
     if (request_.statistics) MU_TRY(add_statistics(listing));
     if (request_.fit) MU_TRY(add_fit(listing));
-    if (keys) {
-      MU_TRY(page_.add([&](TextOutput& out) { return write_vocabulary(out, std::move(*keys)); }));
-    }
+    if (keys) MU_TRY(add_vocabulary(*keys));
     return page_.finish();
   }
 
@@ -114,23 +113,9 @@ class ModelPage {
     prompt ? json.member("prompt", *prompt) : json.member("error", prompt.error().message);
   }
 
-  Status write_card(TextOutput& out, const Listing& listing) const {
-    const bool is_gguf = listing.format == Listing::Format::gguf;
-    const bool is_mlx = listing.kind.starts_with("MLX");
-    const std::vector<GridTensor> tensors = grid_tensors(listing);
-    json::Writer json(json::Writer::Style::compact, [&](std::string_view text) { out << text; });
-    write_card_json(json, {listing.path,
-                           is_gguf  ? "gguf"
-                           : is_mlx ? "mlx"
-                                    : "safetensors",
-                           listing.facts, listing.kind, tensors});
-    json.end_line();
-    json.flush();
-    return {};
-  }
-
   Status add_statistics(const Listing& listing) {
-    MU_ASSIGN(const std::vector<TensorStatistics> rows, statistics_of(source_.listing.model(), listing.tensors));
+    MU_ASSIGN(const std::vector<TensorStatistics> rows,
+              statistics_of(source_.listing.model(), listing.tensors, request_.progress));
     return page_.add([&](TextOutput& out) -> Status {
       StatisticsOptions options;
       options.json = true;
@@ -149,13 +134,34 @@ class ModelPage {
     });
   }
 
-  Status write_vocabulary(TextOutput& out, tokenizer::EncodeKeys keys) const {
+  // Adds the tokens. If there are many, the page itself has only the special ones, and a compressed block has all.
+  Status add_vocabulary(const tokenizer::EncodeKeys& keys) {
+    constexpr std::size_t most_plain = std::size_t{1} << 16;
+    const auto add = [](const std::string& json) {
+      return [&](TextOutput& out) -> Status {
+        out << json;
+        return {};
+      };
+    };
+    MU_ASSIGN(const std::string json, tokens_json(keys, request_.tokens ? request_.tokens->list : all_tokens));
+    if (json.size() <= most_plain) return page_.add(add(json));
+    Result<std::string> special = tokens_json(keys, {"special"});
+    if (!special) special = tokens_json(keys, {"0"});  // there are none
+    MU_TRY(special);
+    MU_TRY(page_.add(add(*special)));
+    return page_.add_packed("vocabulary-block", add(json));
+  }
+
+  static Result<std::string> tokens_json(const tokenizer::EncodeKeys& keys, const std::vector<std::string>& list) {
+    std::string json;
+    TextOutput out(json);
     TokenRequest wanted;
-    wanted.list = {"all"};
-    if (request_.tokens) wanted = *request_.tokens;
+    wanted.list = list;
     TokenForm form;
     form.json = true;
-    return write_tokens(out, std::move(keys), wanted, form);
+    MU_TRY(write_tokens(out, keys, wanted, form));
+    MU_TRY(out.flush());
+    return json;
   }
 
   HtmlPage& page_;
@@ -190,7 +196,7 @@ std::string types_text(const ModelDiff& diff, const TensorPair& pair) {
 
 std::string error_text(const Measurement& measured) {
   if (!measured.problem.empty()) return "?";
-  return measured.equal_values() ? "=" : rms_text(measured.sums.rms());
+  return measured.equal_values() ? "=" : error_percent(measured.sums.rms());
 }
 
 // Writes one grid: a title and the grid members of a card.

@@ -23,11 +23,11 @@ function modelPage({ page, card, listing, statistics, fit, vocabulary }) {
   const look = new Map(groups.map((group) => [group.name, group.look]));
   if (tensors.length > 0) section('layers', 'Layers', null, grids(card, (text) => `look${look.get(plain(text)) ?? looks - 1}`, 'types'));
   memorySection(fit);
-  statisticsSection(statistics, card);
   keysSection(listing, page.config);
   templateSection(page.templates, listing);
+  statisticsSection(statistics, card);
   tensorsSection(tensors, groups);
-  vocabularySection(vocabulary);
+  vocabularySection(vocabulary, document.getElementById('vocabulary-block'), `${page.program} --tokens all ${base(card.path)}`);
 }
 
 const reports = readReports();

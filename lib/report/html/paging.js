@@ -1,7 +1,7 @@
 // Tables that may be long, with a search box, sorting and pages.
 
 /// `columns`: {title, cell(row), number, by(row)}; a column with `by` can be sorted. `find(row)`: the text to search.
-/// `choices`: {title, of(row)} adds a drop-down list of the rows' values.
+/// `choices`: {title, of(row)} adds a drop-down list of the rows' values. The search box is the node's `search`.
 function pagedTable({ id, caption, columns, rows, find, choices, most = 50 }) {
   let shown = rows;
   let page = 0;
@@ -69,7 +69,8 @@ function pagedTable({ id, caption, columns, rows, find, choices, most = 50 }) {
     kind ? [el('label', { for: `${id}-kind` }, choices.title), kind] : null) : null;
   const paging = rows.length > 5 && el('div', { class: 'paging' }, status, rows.length > most ? el('div', { class: 'buttons' }, buttons) : null);
   go(0);
-  return el('div', { class: 'paged', id: `${id}-table` }, controls, paging || null,
+  const node = el('div', { class: 'paged', id: `${id}-table` }, controls, paging || null,
     scrolling(caption, el('table', null, el('caption', { class: 'unseen' }, caption),
       el('thead', null, el('tr', null, heads)), body)));
+  return Object.assign(node, { search });
 }

@@ -55,7 +55,7 @@ function worstLayers(rows, places) {
   if (worst.length === 0) return null;
   const most = Math.max(...worst.map((layer) => layer.reach), 1e-30);
   const columns = [
-    { title: 'layer', cell: (layer) => el('code', null, layer.place) },
+    { title: 'layer', cell: (layer) => breakable(layer.place) },
     { title: 'largest value ÷ deviation', number: true, cell: (layer) => short(layer.reach, 3) },
     { title: '', cell: (layer) => bar([[layer.reach, 0]], most, short(layer.reach, 3)) },
     { title: 'in', cell: (layer) => breakable(layer.name) },

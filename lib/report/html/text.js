@@ -43,15 +43,15 @@ function visible(value, lines = false) {
 const thousands = (number) => Number(number).toLocaleString('en');
 const counted = (number, noun) => `${thousands(number)} ${noun}${number === 1 ? '' : 's'}`;
 
-/// Returns "4.1 GiB"; "?" if unknown.
+/// Returns "4.7 kB" or "1.24 GB" as the tools print it: three significant digits; "?" if unknown.
 function size(bytes) {
   if (bytes === null || bytes === undefined) return '?';
   let value = Number(bytes);
-  for (const unit of ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']) {
-    if (value < 1024 || unit === 'TiB') return unit === 'bytes' ? `${value} bytes` : `${value.toFixed(1)} ${unit}`;
-    value /= 1024;
-  }
-  return '';
+  if (value < 1000) return `${value} B`;
+  const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB'];
+  let unit = 0;
+  for (; value >= 999.5 && unit + 1 < units.length; ++unit) value /= 1000;
+  return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${units[unit]}`;
 }
 
 /// Returns a number of parameters as "8.03 B".
@@ -88,7 +88,7 @@ function exactNumbers(key, value, context) {
   return context && /^-?\d+$/.test(context.source) ? { exact: context.source } : value;
 }
 
-/// Returns "0–3, 6" for ascending numbers.
+/// Returns ["0–3", "6"] for the ascending numbers 0, 1, 2, 3, 6.
 function ranges(numbers) {
   const pieces = [];
   for (let i = 0; i < numbers.length; ) {
@@ -97,5 +97,5 @@ function ranges(numbers) {
     pieces.push(end - i > 1 ? `${numbers[i]}–${numbers[end - 1]}` : String(numbers[i]));
     i = end;
   }
-  return pieces.join(', ');
+  return pieces;
 }

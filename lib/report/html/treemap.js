@@ -62,10 +62,11 @@ function treemap(groups, total) {
     detail.replaceChildren(visible(`${textOf(tensor.name)}: ${textOf(tensor.label)}${tensor.shape ? `, ${tensor.shape.join(' × ')}` : ''}, ${size(tensor.bytes)}, ${share(tensor.bytes, total)} of all`));
   }
 
+  // Shows no label of which fewer than eight letters would remain: "16.ff…" says nothing.
   function label(x, y, width, text, style) {
     const letters = Math.floor((width - 8) / 6.6);
-    if (letters < 3) return null;
     const whole = plain(text);
+    if (letters < Math.min(8, whole.length)) return null;
     return svg('text', { x: x + 4, y, class: style }, whole.length > letters ? `${whole.slice(0, letters - 1)}…` : whole);
   }
 

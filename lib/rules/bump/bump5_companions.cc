@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/escape.h"
+#include "base/text.h"
 #include "base/types.h"
 #include "formats/bump/bump5_layout.h"
 #include "io/hash.h"
@@ -72,7 +73,7 @@ class CompanionReader {
     if (!document_.metadata) return {};
     const bump5::MetadataPlace& place = *document_.metadata;
     if (place.size > most_companion_text) {
-      metadata_error("is larger than 256 MiB");
+      metadata_error("is larger than " + byte_text(most_companion_text));
       return {};
     }
     std::string text(static_cast<std::size_t>(place.size), '\0');
@@ -288,7 +289,7 @@ void check_bump5_map(const ModelFolder& folder, std::span<const Entry> entries, 
     return;
   }
   if ((*file)->file_size() > most_companion_text) {
-    log.error(Scope::model, "bump-map", "is larger than 256 MiB", {}, {}, bump5_map_name);
+    log.error(Scope::model, "bump-map", "is larger than " + byte_text(most_companion_text), {}, {}, bump5_map_name);
     return;
   }
   std::string text(static_cast<std::size_t>((*file)->file_size()), '\0');

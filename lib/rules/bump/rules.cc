@@ -26,7 +26,7 @@ const HeaderField& header_field(std::string_view name) {
                        [&](const HeaderField& field) { return field.name == name; });
 }
 
-// A member of 0 is unknown.
+// A member that is 0 is unknown.
 std::string geometry_text(const bump::Geometry& geometry) {
   if (geometry.intermediate == 0) return counted(geometry.kv_heads, "KV head");
   const std::string width = fmt::format("an intermediate size of {}", geometry.intermediate);

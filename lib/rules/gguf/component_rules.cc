@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <iterator>
 #include <map>
@@ -12,6 +13,7 @@
 #include "arch/projectors.h"
 #include "base/text.h"
 #include "base/types.h"
+#include "rules/gguf/rule_parts.h"
 #include "tensor/types.h"
 
 namespace modelutils {
@@ -61,10 +63,10 @@ FindingLog prediction_findings(const gguf::SplitSet& set) {
   const bool loads = loads_without_prediction(*family);
   log.add(
       loads ? Severity::note : Severity::error, Scope::model, "gguf-prediction-absent",
-      fmt::format("counts {} that {} missing from the file: llama.cpp {}", counted(extra, "block"),
-                  verb(extra, "is", "are"),
-                  loads ? fmt::format("loads the model without {}", verb(extra, "it", "them"))
-                        : fmt::format("refuses the file; take {} off block_count and set {} to 0", extra, count_key)),
+      fmt::format(
+          "counts {} that {} missing from the file: llama.cpp {}", counted(extra, "block"), verb(extra, "is", "are"),
+          loads ? fmt::format("loads the model without {}", verb(extra, "it", "them"))
+                : fmt::format("refuses the file; subtract {} from block_count and set {} to 0", extra, count_key)),
       at_key(name), index.key(name)->offset);
   return log;
 }
@@ -77,8 +79,8 @@ using arch::Projector;
 
 class EncoderRules {
  public:
-  EncoderRules(const gguf::Document& document, const gguf::Index& index, const Encoder& encoder, FindingLog& log)
-      : document_(document), index_(index), encoder_(encoder), log_(log) {}
+  EncoderRules(const gguf::SetFile& file, const gguf::Index& index, const Encoder& encoder, FindingLog& log)
+      : file_(file), document_(file.document), index_(index), encoder_(encoder), log_(log) {}
 
   void check() {
     find_layers();
@@ -94,7 +96,7 @@ class EncoderRules {
       return log_.note(
           Scope::model, "loader-exempt",
           fmt::format("the file has few of the tensors of {} encoder, and general.type does not say that it is "
-                      "a projector: it is not checked as llama.cpp would",
+                      "a projector: it is not checked against llama.cpp's requirements",
                       encoder_.name == "audio" ? "an audio" : "a vision"),
           at_key(encoder_.flag));
     }
@@ -104,6 +106,7 @@ class EncoderRules {
     check_tensors();
     const auto width = number("embedding_length");
     if (width && *width != 0) check_shapes(*width);
+    gguf_rules::check_tower(file_, index_, encoder_, *row_, log_);
   }
 
  private:
@@ -128,7 +131,7 @@ class EncoderRules {
       u64 layer = 0;
       const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
       if (error != std::errc() || end == name.data() + name.size() || *end != '.') continue;
-      if (layer >= document_.tensors.size()) continue;  // not a layer: there are fewer tensors than that
+      if (layer >= document_.tensors.size()) continue;  // beyond the number of tensors, so not a layer
       seen_ = std::max(seen_, layer + 1);
       if (layer >= number("block_count").value_or(layer + 1)) continue;  // llama.cpp does not load it
       ++in_layers_[std::string_view(end + 1, name.data() + name.size())];
@@ -175,8 +178,8 @@ class EncoderRules {
     if (entry == nullptr) return missing(at_key(full));
     if (entry->type() == type) return;
     log_.error(Scope::model, "loader-key",
-               fmt::format("is of type {}, llama.cpp requires {}", gguf::value_type_name(entry->type()),
-                           gguf::value_type_name(type)),
+               fmt::format("is of type {}, llama.cpp requires {}", gguf::short_type_name(entry->type()),
+                           gguf::short_type_name(type)),
                at_key(full), entry->offset);
   }
 
@@ -212,7 +215,7 @@ class EncoderRules {
     if (entry == nullptr) return missing(at_key(name));
     const gguf::ArrayRef* array = index_.array_value(name);
     if (array != nullptr && array->element_type == gguf::ValueType::f32 && array->count >= 3) return;
-    log_.error(Scope::model, "loader-key", "must be an array of three FLOAT32", at_key(name), entry->offset);
+    log_.error(Scope::model, "loader-key", "must be an array of three f32", at_key(name), entry->offset);
   }
 
   void check_tensors() {
@@ -301,7 +304,13 @@ class EncoderRules {
   void check_projector(u64 width, const std::string& whose) {
     const gguf::TensorInfo* first = index_.tensor(row_->first);
     if (first == nullptr || first->ne.size() != 2) return;
-    if (first->ne[0] % width != 0) wrong_shape(*first, fmt::format("{} implies a multiple of {}", whose, width));
+    const u64 merged = arch::merged_patches(index_, *row_);
+    const auto input = checked_product(std::array<u64, 3>{width, merged, merged});
+    if (row_->merge.is_of_input && input && *input != 0) {
+      check_ne(first->name, 0, *input, fmt::format("{} with {} × {} patches per token", whose, merged, merged));
+    } else if (first->ne[0] % width != 0) {
+      wrong_shape(*first, fmt::format("{} implies a multiple of {}", whose, width));
+    }
     check_ne(row_->second, 0, first->ne[1], fmt::format("'{}'", first->name));
   }
 
@@ -321,11 +330,12 @@ class EncoderRules {
     const auto patches = checked_mul(side, side);
     if (!row_->has_fixed_grid || positions == nullptr || positions->ne.size() != 2 || !patches) return;
     const u64 needed = *patches + (has("v.class_embd") ? 1 : 0);
-    if (positions->ne[1] < needed) {
+    if (positions->ne[1] < needed || (!row_->looks_up_positions && positions->ne[1] != needed)) {
       wrong_shape(*positions, fmt::format("'{}' and '{}' imply {} rows", key("image_size"), key("patch_size"), needed));
     }
   }
 
+  const gguf::SetFile& file_;
   const gguf::Document& document_;
   const gguf::Index& index_;
   const Encoder& encoder_;
@@ -340,10 +350,12 @@ class EncoderRules {
 
 FindingLog projector_findings(const gguf::SplitSet& set) {
   FindingLog log;
-  const gguf::Document& document = set.files.front().document;
+  const gguf::SetFile& file = set.files.front();
+  const gguf::Document& document = file.document;
   const gguf::Index index(document);
   // llama.cpp reads projectors from one file only.
   if (index.architecture() != "clip" || set.is_split()) return log;
+  bool has_both = true;
   for (const Encoder& encoder : arch::encoders) {
     const auto flag = index.bool_value(encoder.flag);
     const bool has_tensors = std::ranges::any_of(
@@ -351,8 +363,10 @@ FindingLog projector_findings(const gguf::SplitSet& set) {
     // llama.cpp does not load Gemma 3n's audio encoder.
     const bool is_ignored =
         encoder.name == "audio" && arch::projector_type(index, arch::encoders.front()) == "gemma3nv";
-    if (flag.value_or(has_tensors) && !is_ignored) EncoderRules(document, index, encoder, log).check();
+    if (flag.value_or(has_tensors) && !is_ignored) EncoderRules(file, index, encoder, log).check();
+    has_both = has_both && index.bool_value(encoder.flag).value_or(false) && !is_ignored;
   }
+  if (has_both) gguf_rules::check_towers(index, log);
   return log;
 }
 

@@ -100,6 +100,24 @@ void check_cut_tensor_names(const gguf::Document& document, FindingLog& log) {
   }
 }
 
+// ggml's reader refuses a longer name. Image models, which other programs read, have such names as published.
+void check_name_length(const gguf::TensorInfo& tensor, gguf::Limits limits, FindingLog& log) {
+  const std::size_t size = tensor.name.size();
+  if (size <= gguf::ggml_limits.name_bytes) return;
+  const bool is_too_long = size > limits.name_bytes;
+  const bool is_image_model = limits.name_bytes > gguf::ggml_limits.name_bytes;
+  const std::string message =
+      !is_image_model ? fmt::format("the name is {} bytes long, llama.cpp allows at most {}", size, limits.name_bytes)
+      : is_too_long
+          ? fmt::format("the name is {} bytes long: ComfyUI-GGUF's tools write at most {}", size, limits.name_bytes)
+          : fmt::format(
+                "the name is {} bytes long: programs built on ggml refuse names of more than {}; ComfyUI-GGUF, "
+                "diffusers and stable-diffusion.cpp do not",
+                size, gguf::ggml_limits.name_bytes);
+  const Severity severity = !is_too_long ? Severity::note : is_image_model ? Severity::warning : Severity::error;
+  log.add(severity, Scope::container, "gguf-tensor-name-length", message, at_tensor(tensor.name), tensor.info_offset);
+}
+
 }  // namespace
 
 void check_key_names(const gguf::Document& document, FindingLog& log) {
@@ -129,7 +147,7 @@ void check_alignment(const gguf::Document& document, FindingLog& log) {
   const u32* value = std::get_if<u32>(&entry->value);
   if (value == nullptr) {
     return log.error(Scope::container, "gguf-alignment-type",
-                     fmt::format("is of type {}, it must be UINT32", gguf::value_type_name(entry->type())), where,
+                     fmt::format("is of type {}, it must be u32", gguf::short_type_name(entry->type())), where,
                      entry->offset);
   }
   if (*value == 0 || (!is_power_of_two(*value) && *value % 8 != 0)) {
@@ -150,8 +168,7 @@ void check_alignment(const gguf::Document& document, FindingLog& log) {
   }
 }
 
-void check_tensor_names(const gguf::Document& document, FindingLog& log) {
-  constexpr std::size_t max_name_bytes = 63;  // llama.cpp's limit is 64 including the closing NUL
+void check_tensor_names(const gguf::Document& document, gguf::Limits limits, FindingLog& log) {
   NameIndex names;
   names.reserve(document.tensors.size());
   std::vector<const gguf::TensorInfo*> first_of;
@@ -161,10 +178,8 @@ void check_tensor_names(const gguf::Document& document, FindingLog& log) {
     any_nul = any_nul || name.find('\0') != name.npos;
     if (name.empty()) {
       log.warning(Scope::container, "gguf-tensor-name-empty", "a tensor has no name", {}, tensor.info_offset);
-    } else if (name.size() > max_name_bytes) {
-      log.error(Scope::container, "gguf-tensor-name-length",
-                fmt::format("the name is {} bytes long, llama.cpp allows at most {}", name.size(), max_name_bytes),
-                at_tensor(name), tensor.info_offset);
+    } else {
+      check_name_length(tensor, limits, log);
     }
     if (const std::string problem = text_problem(name); !problem.empty()) {
       log.warning(Scope::container, "gguf-tensor-name-text", "the name " + problem, at_tensor(name),
@@ -301,8 +316,8 @@ namespace {
 using gguf::ValueType;
 
 std::string type_text(const arch::KeyValueType& type) {
-  return type.elements ? fmt::format("an array of {}", gguf::value_type_name(*type.elements))
-                       : std::string(gguf::value_type_name(type.type));
+  return type.elements ? fmt::format("an array of {}", gguf::short_type_name(*type.elements))
+                       : std::string(gguf::short_type_name(type.type));
 }
 
 arch::KeyValueType type_of(const gguf::KeyValue& entry) {

@@ -15,12 +15,10 @@ namespace modelutils::gguf_rules {
 
 namespace {
 
-constexpr u32 max_dims = 4;
-
 class GgufTensorRules {
  public:
-  GgufTensorRules(const gguf::TensorInfo& tensor, FindingLog& log)
-      : tensor_(tensor), place_(at_tensor(tensor.name)), log_(log) {}
+  GgufTensorRules(const gguf::TensorInfo& tensor, gguf::Limits limits, FindingLog& log)
+      : tensor_(tensor), limits_(limits), place_(at_tensor(tensor.name)), log_(log) {}
 
   void check() {
     if (tensor_.n_dims == 0)
@@ -53,7 +51,13 @@ class GgufTensorRules {
  private:
   // Returns false if the dimensions cannot be used in computations.
   bool check_dims() {
-    if (tensor_.n_dims > max_dims) return false;  // the parser reports this
+    if (tensor_.n_dims > gguf::max_dims) return false;  // the parser reports this
+    if (tensor_.n_dims > limits_.dims) {
+      log_.error(Scope::container, "gguf-n-dims",
+                 fmt::format("n_dims is {}, at most {} are allowed ({} in image and video models)", tensor_.n_dims,
+                             limits_.dims, gguf::image_limits.dims),
+                 place_, tensor_.info_offset);
+    }
     for (std::size_t i = 0; i < tensor_.ne.size(); ++i) {
       const u64 dim = tensor_.ne[i];
       if (static_cast<i64>(dim) < 0) {
@@ -65,8 +69,9 @@ class GgufTensorRules {
     }
     if (std::find(tensor_.ne.begin(), tensor_.ne.end(), u64{0}) != tensor_.ne.end()) {
       log_.warning(Scope::container, "gguf-dim-zero",
-                   fmt::format("the shape is {}: the tensor is empty", shape_text(tensor_.ne)), place_,
-                   tensor_.info_offset);
+                   fmt::format("the shape is {}: the tensor is empty{}", shape_text(tensor_.ne),
+                               limits_.dims > gguf::ggml_limits.dims ? ", and llama-quantize aborts" : ""),
+                   place_, tensor_.info_offset);
     }
     return true;
   }
@@ -84,14 +89,15 @@ class GgufTensorRules {
   }
 
   const gguf::TensorInfo& tensor_;
+  const gguf::Limits limits_;
   const Place place_;
   FindingLog& log_;
 };
 
 }  // namespace
 
-void check_tensor_infos(const gguf::Document& document, FindingLog& log) {
-  for (const gguf::TensorInfo& tensor : document.tensors) GgufTensorRules(tensor, log).check();
+void check_tensor_infos(const gguf::Document& document, gguf::Limits limits, FindingLog& log) {
+  for (const gguf::TensorInfo& tensor : document.tensors) GgufTensorRules(tensor, limits, log).check();
 }
 
 // Checks tensor offsets: llama.cpp only loads tensors that are contiguous, padded and in the order of their infos.
@@ -211,7 +217,7 @@ class GgufLayout {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInfo& tensor = tensors_[i];
       if (!begins_inside(tensor)) continue;
-      // A tensor of unknown size has at least the byte at its offset.
+      // The size is unknown; assume at least the byte at its offset.
       const u64 bytes = tensor.bytes().value_or(1);
       const u64 end = checked_add(tensor.offset, bytes).value_or(data_size_);
       exact.push_back({tensor.offset, end, i});
@@ -310,7 +316,7 @@ void check_padding(const ByteSource& source, const gguf::Document& document, Fin
   for (std::size_t i = 0; i < document.tensors.size(); ++i) {
     const gguf::TensorInfo& tensor = document.tensors[i];
     const std::optional<u64> begin = checked_add(document.data_offset, tensor.offset);
-    // A tensor of unknown size has at least the byte at its offset.
+    // The size is unknown; assume at least the byte at its offset.
     const u64 bytes = tensor.bytes().value_or(1);
     if (begin && fits(*begin, bytes, file_size)) spans.push_back({*begin, *begin + bytes, i});
   }

@@ -97,7 +97,7 @@ class LoaderRules {
         at_key(stated.window.name));
   }
 
-  // Where a period is wired in, llama.cpp reads flags as well since 2026; earlier versions and the memory plan ignore
+  // Where the period is hard-coded, llama.cpp also reads flags since 2026; earlier versions and the memory plan ignore
   // them.
   static bool has_only_global_flags(const arch::Facts& stated, const arch::Windows& rule) {
     const arch::LayerNumbers* flags = stated.window_pattern.list();
@@ -140,7 +140,7 @@ class LoaderRules {
       if (!wanted || !taken || *wanted == *taken) continue;
       log_.error(Scope::model, "loader-key",
                  keys_.key(key) == nullptr
-                     ? fmt::format("is missing: llama.cpp takes {}, but the tensors have {}", *taken, *wanted)
+                     ? fmt::format("is missing: llama.cpp assumes {}, but the tensors have {}", *taken, *wanted)
                      : fmt::format("is {}, but the tensors have {}", *taken, *wanted),
                  at_key(key));
     }
@@ -305,7 +305,7 @@ class LoaderRules {
     check_blocks(family, left, known);
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known)) continue;
-      // Tensors behind the layers may belong to prediction blocks that the file does not count.
+      // Tensors after the layers may belong to prediction blocks that the file does not count.
       if (blocks_ == 0 && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
@@ -466,7 +466,7 @@ FindingLog exemption_findings(const gguf::SplitSet& set) {
   const TensorCount count = count_tensors(set);
   log.note(Scope::model, "loader-exempt",
            fmt::format("the file has {} of {} that llama.cpp requires for this architecture, and no general.type: it "
-                       "is treated as part of a model and not checked as llama.cpp's loader would",
+                       "is treated as part of a model and not checked against the loader's requirements",
                        count.present, counted(count.required, "tensor")),
            at_key("general.architecture"));
   return log;

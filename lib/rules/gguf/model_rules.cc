@@ -65,13 +65,20 @@ class ModelRules {
     if (entry == nullptr) {
       // An importance matrix applies to any architecture with such tensors.
       if (!facts_.any || index_.string_value("general.type") == "imatrix") return;
+      if (!facts_.image_model.empty()) {
+        return log_.note(
+            Scope::model, "gguf-architecture-missing",
+            fmt::format("the key is missing: programs recognise the model, {}, by the names of its tensors",
+                        facts_.image_model),
+            at_key("general.architecture"));
+      }
       return log_.warning(Scope::model, "gguf-architecture-missing",
                           "the key is missing: no program can tell what the tensors mean",
                           at_key("general.architecture"));
     }
     if (entry->type() != gguf::ValueType::string) {
       log_.error(Scope::model, "gguf-architecture-type",
-                 fmt::format("is of type {}, it must be STRING", gguf::value_type_name(entry->type())),
+                 fmt::format("is of type {}, it must be string", gguf::short_type_name(entry->type())),
                  at_key(entry->key), entry->offset);
     } else if (index_.architecture().empty()) {
       log_.warning(Scope::model, "gguf-architecture-missing", "is empty: no program can tell what the tensors mean",

@@ -1,6 +1,7 @@
 // The parts of rules.h, one per source file.
 #pragma once
 
+#include "arch/projectors.h"
 #include "base/log.h"
 #include "formats/gguf/document.h"
 #include "formats/gguf/split_set.h"
@@ -9,11 +10,11 @@
 
 namespace modelutils::gguf_rules {
 
-// Container: these use only the document.
+// Container: these use only the document and the limits of the model's readers.
 void check_key_names(const gguf::Document& document, FindingLog& log);
 void check_alignment(const gguf::Document& document, FindingLog& log);
-void check_tensor_names(const gguf::Document& document, FindingLog& log);
-void check_tensor_infos(const gguf::Document& document, FindingLog& log);
+void check_tensor_names(const gguf::Document& document, gguf::Limits limits, FindingLog& log);
+void check_tensor_infos(const gguf::Document& document, gguf::Limits limits, FindingLog& log);
 /// Checks offsets, order, gaps, overlaps and the end of the file. Only for complete documents.
 void check_layout(const gguf::Document& document, FindingLog& log);
 
@@ -36,6 +37,7 @@ struct TensorFacts {
   std::optional<u64> blocks;          ///< 1 + the highest N of "blk.N."
   std::optional<u64> embedding_size;  ///< ne0 of token_embd.weight
   std::optional<u64> embedding_rows;  ///< ne1 of token_embd.weight
+  std::string_view image_model;       ///< arch::image_model_of()
 };
 /// Checks the tensor pairs of importance matrices and LoRA adapters.
 void check_companion(const gguf::Document& document, const gguf::Index& index, FindingLog& log);
@@ -47,5 +49,11 @@ void check_hyper_parameters(const gguf::Index& index, const gguf::SetFile& first
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
                                       unsigned threads, FindingLog& log);
+
+// The towers of a projector: rules that concern more than the names and shapes of layers.
+void check_tower(const gguf::SetFile& file, const gguf::Index& index, const arch::Encoder& encoder,
+                 const arch::Projector& row, FindingLog& log);
+/// Checks that two towers, if the file has two, produce embeddings of the same length.
+void check_towers(const gguf::Index& index, FindingLog& log);
 
 }  // namespace modelutils::gguf_rules

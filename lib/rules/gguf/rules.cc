@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "arch/image_models.h"
 #include "arch/prediction_rows.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "rules/gguf/component_rules.h"
+#include "rules/gguf/image_rules.h"
 #include "rules/gguf/loader_rules.h"
 #include "rules/gguf/rule_parts.h"
 #include "template/tokens.h"
@@ -18,6 +20,7 @@ namespace {
 
 gguf_rules::TensorFacts facts_of(const gguf::SplitSet& set) {
   gguf_rules::TensorFacts facts;
+  facts.image_model = arch::image_model_of(set);
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       facts.any = true;
@@ -57,12 +60,16 @@ void check_neighbour_template(const gguf::SplitSet& set, FindingLog& log) {
 
 }  // namespace
 
-FindingLog gguf_container_rules(const gguf::Document& document) {
+gguf::Limits gguf_limits(const gguf::SplitSet& set) {
+  return arch::image_model_of(set).empty() ? gguf::ggml_limits : gguf::image_limits;
+}
+
+FindingLog gguf_container_rules(const gguf::Document& document, gguf::Limits limits) {
   FindingLog log(document.findings);
   gguf_rules::check_key_names(document, log);
   gguf_rules::check_alignment(document, log);
-  gguf_rules::check_tensor_names(document, log);
-  gguf_rules::check_tensor_infos(document, log);
+  gguf_rules::check_tensor_names(document, limits, log);
+  gguf_rules::check_tensor_infos(document, limits, log);
   if (document.complete) {
     if (document.keys.empty() && document.tensors.empty()) {
       log.warning(Scope::container, "gguf-empty", "the file has neither keys nor tensors");
@@ -72,20 +79,18 @@ FindingLog gguf_container_rules(const gguf::Document& document) {
   return log;
 }
 
-Findings gguf_container_findings(const gguf::Document& document) {
-  return gguf_container_rules(document).findings();
-}
-
 Findings gguf_container_findings(const gguf::SplitSet& set) {
   FindingLog log(set.findings);
-  for (const gguf::SetFile& file : set.files) take(log, gguf_container_rules(file.document), set, file);
+  const gguf::Limits limits = gguf_limits(set);
+  for (const gguf::SetFile& file : set.files) take(log, gguf_container_rules(file.document, limits), set, file);
   return log.findings();
 }
 
 FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, unsigned threads) {
   FindingLog log(set.findings);
+  const gguf::Limits limits = gguf_limits(set);
   for (const gguf::SetFile& file : set.files) {
-    FindingLog part = gguf_container_rules(file.document);
+    FindingLog part = gguf_container_rules(file.document, limits);
     if (file.document.complete) {
       gguf_rules::check_padding(*file.source, file.document, part);
       gguf_rules::check_tail(*file.source, file.document, part);
@@ -115,6 +120,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
 FindingLog gguf_loader_rules(const gguf::SplitSet& set) {
   FindingLog log = projector_findings(set);
   log.add_all(runtime_findings(set));
+  log.add_all(image_findings(set));
   if (!is_whole_model(set)) {
     log.add_all(exemption_findings(set));
     return log;
@@ -134,7 +140,7 @@ Result<CheckedModel> check_gguf(const Model& model, unsigned threads) {
   // Errors of the container or missing parts already explain missing tensors.
   const Findings found = checked.findings.findings();
   if (first_container_error(found) == nullptr) checked.findings.add_all(gguf_loader_rules(set));
-  checked.catalog = catalog_of(set);  // the only one, unless something else asks for the model's
+  checked.catalog = catalog_of(set);  // the only copy, unless other code calls model.catalog()
   return checked;
 }
 

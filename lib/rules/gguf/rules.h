@@ -8,16 +8,16 @@
 
 namespace modelutils {
 
+/// Returns the limits that apply to a model: those of image and video models, or ggml's.
+gguf::Limits gguf_limits(const gguf::SplitSet& set);
+
 /// Returns the parser's findings and those that follow from the header: names, dimensions, types, sizes, alignment and
 /// layout. All of scope container. Reads nothing. Linear time, except for sorting the tensors of a file that is not
-/// contiguous.
-FindingLog gguf_container_rules(const gguf::Document& document);
+/// contiguous. `limits`: gguf_limits() of the file's model.
+FindingLog gguf_container_rules(const gguf::Document& document, gguf::Limits limits);
 
-/// Returns gguf_container_rules() as plain findings, for dumpers, which fail on the first error among them
-/// (first_container_error).
-Findings gguf_container_findings(const gguf::Document& document);
-/// Returns gguf_container_rules() for every file of a set, plus the set's own findings. With several files, each
-/// finding has its file's base name.
+/// Returns gguf_container_rules() for every file of a set, plus the set's own findings, for dumpers, which fail on the
+/// first error among them (first_container_error). With several files, each finding has its file's base name.
 Findings gguf_container_findings(const gguf::SplitSet& set);
 
 /// Whether to read the texts of tokens and merges, the slowest of the rules. `known` skips them if they are copied from
@@ -29,8 +29,9 @@ enum class TokenTexts { read, known };
 FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts = TokenTexts::read, unsigned threads = 1);
 
 /// Returns llama.cpp's requirements for whole models, projectors and runtime-only models (loader_rules.h,
-/// projector_rules.h). Only for files without container errors. verify reports them; converters refuse the errors
-/// (first_error), except gguf2bump, whose engine has its own rules.
+/// projector_rules.h), and those of the programs for image models (image_rules.h). Only for files without container
+/// errors. verify reports them; converters refuse the errors (first_error), except gguf2bump, whose engine has its own
+/// rules.
 FindingLog gguf_loader_rules(const gguf::SplitSet& set);
 
 /// The functions for GGUF in the table of formats (formats.cc).

@@ -18,6 +18,7 @@
 #include "formats/gguf/document.h"
 #include "formats/gguf/parse.h"
 #include "io/copy_range.h"
+#include "io/model_folder.h"
 #include "model/adapter/pairs.h"
 #include "model/format.h"
 
@@ -152,6 +153,49 @@ constexpr Counterpart counterparts[] = {
 // For an embedding the two halves of a pair are swapped.
 constexpr Counterpart of_embedding[] = {{".lora_a", 1, 1}, {".lora_b", 1, 0}};
 
+// Returns how many numbers a text model takes per token: its embedding, and one more of that width for each deepstack
+// layer.
+std::optional<u64> input_width(const gguf::Index& model) {
+  const auto width = model.unsigned_value(model.arch_key("embedding_length"));
+  const auto parts = checked_add(model.unsigned_value(model.arch_key("n_deepstack_layers")).value_or(0), 1);
+  return width && parts ? checked_mul(*width, *parts) : std::nullopt;
+}
+
+// Returns how many numbers an encoder produces per token: the embedding, and those for deepstack layers.
+std::optional<u64> output_width(const arch::ProjectorWidth& width) {
+  return checked_mul(width.size, width.parts);
+}
+
+std::string width_text(u64 total, u64 parts) {
+  return parts > 1 ? fmt::format("{} × {}", parts, total / parts) : std::to_string(total);
+}
+
+void check_projector(const gguf::Index& index, const gguf::Index& model, std::string_view name, FindingLog& log) {
+  const auto wanted = input_width(model);
+  const u64 parts = model.unsigned_value(model.arch_key("n_deepstack_layers")).value_or(0) + 1;
+  bool fits = true;
+  for (const arch::Encoder& encoder : arch::encoders) {
+    const auto own = arch::projector_width(index, encoder);
+    if (!own || !wanted || output_width(*own) == *wanted) continue;
+    fits = false;
+    log.error(
+        Scope::model, code,
+        fmt::format("produces embeddings of {}, but '{}' has {}: this projector belongs to another model",
+                    width_text(output_width(*own).value_or(own->size), own->parts), name, width_text(*wanted, parts)),
+        own->where, own->offset);
+  }
+  if (!fits || arch::may_belong_to(index, model.architecture())) return;
+  const std::string key = index.key("clip.projector_type") != nullptr          ? "clip.projector_type"
+                          : index.key("clip.vision.projector_type") != nullptr ? "clip.vision.projector_type"
+                                                                               : "clip.audio.projector_type";
+  log.warning(
+      Scope::model, "projector-family",
+      fmt::format(
+          "is '{}', which is not published for models of architecture '{}': the embeddings of '{}' match only in size",
+          index.string_value(key).value_or(""), model.architecture(), name),
+      at_key(key), index.key(key)->offset);
+}
+
 // The tensors of a model by name; the first of equal names wins.
 struct ModelTensors {
   explicit ModelTensors(const gguf::SplitSet& model) {
@@ -203,6 +247,45 @@ void check_pairs(const gguf::Index& adapter, const gguf::Index& model, const Mod
 
 }  // namespace
 
+void check_projector_folder(const gguf::SplitSet& projector, FindingLog& log) {
+  const std::string& path = projector.files.front().path;
+  const gguf::Index index(projector.files.front().document);
+  if (part_of(index) != Part::projector) return;
+  const std::string folder = folder_of(path);
+  constexpr std::size_t most_files = 64;
+  const auto names = DirectoryNames::read(folder, [](std::string_view name, EntryKind kind) {
+    return kind != EntryKind::directory && name.ends_with(".gguf");
+  });
+  if (!names || names->size() > most_files) return;
+  u64 projectors = 0;
+  std::vector<std::string> candidates, same_name;
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    const std::string name(names->name(i));
+    const auto set = gguf::open_set(folder + name, OutsideLinks::refuse);
+    if (!set || (set->is_split() && base_name_of(set->files.front().path) != name)) continue;
+    const gguf::Index other(set->files.front().document);
+    const Part part = part_of(other);
+    if (part == Part::projector) ++projectors;
+    if (part != Part::model || is_draft_alone(*set)) continue;
+    FindingLog mismatches;
+    check_projector(index, other, name, mismatches);
+    if (mismatches.errors() + mismatches.warnings() > 0) continue;
+    candidates.push_back(name);
+    const auto own = index.string_value("general.basename"), theirs = other.string_value("general.basename");
+    if (own && own == theirs) same_name.push_back(name);
+  }
+  if (projectors < 2) return;
+  if (!same_name.empty()) candidates = same_name;
+  const Place where = at_key("general.architecture");
+  if (candidates.empty()) {
+    return log.warning(Scope::model, "projector-alone", "is a projector for none of the models in this folder", where);
+  }
+  std::string list;
+  for (const std::string& name : candidates) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", name);
+  log.note(Scope::model, "projector-belongs",
+           fmt::format("is a projector for {}{}", list, candidates.size() > 1 ? ", by size and family" : ""), where);
+}
+
 Result<Together> Together::open(const std::vector<std::string>& paths, OutsideLinks links) {
   std::optional<gguf::SplitSet> model;
   for (const std::string& path : paths) {
@@ -232,15 +315,7 @@ void Together::check(const gguf::SplitSet& set, FindingLog& log) const {
   }
   const std::string name = base_name_of(model_.files.front().path);
   if (part == Part::projector) {
-    const auto width = model.unsigned_value(model.arch_key("embedding_length"));
-    for (const arch::Encoder& encoder : arch::encoders) {
-      const auto own = arch::projector_width(index, encoder);
-      if (!own || !width || own->size == *width) continue;
-      log.error(Scope::model, code,
-                fmt::format("gives embeddings of {}, but '{}' has {}: this projector belongs to another model",
-                            own->size, name, *width),
-                own->where, own->offset);
-    }
+    check_projector(index, model, name, log);
     return;
   }
   if (part == Part::adapter && index.architecture() != model.architecture()) {

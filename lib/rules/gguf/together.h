@@ -24,6 +24,10 @@ bool is_draft_alone(const gguf::SplitSet& set);
 /// "gguf-together".
 void check_draft(const gguf::SplitSet& model, const gguf::SplitSet& draft, FindingLog& log);
 
+/// Reports to which of the text models in its folder a projector belongs, if there are several projectors: the note
+/// "projector-belongs", or the warning "projector-alone" if none fits.
+void check_projector_folder(const gguf::SplitSet& projector, FindingLog& log);
+
 /// A model and the rules for the files that accompany it.
 class Together {
  public:

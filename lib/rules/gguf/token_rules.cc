@@ -242,7 +242,7 @@ class TokenRules {
       log_.error(Scope::model, "gguf-token-duplicate",
                  fmt::format("token {} has the same text as token {}: '{}'{}", duplicate.index, duplicate.first_index,
                              string_at(source_, document_, duplicate.offset),
-                             scan.is_cut_at_nul ? " (llama.cpp takes texts up to their first NUL)" : ""),
+                             scan.is_cut_at_nul ? " (llama.cpp reads texts up to their first NUL)" : ""),
                  at_key(tokens_key), duplicate.offset);
     }
     if (const u64 more = scan.duplicate_count - scan.duplicates.size(); more != 0) {

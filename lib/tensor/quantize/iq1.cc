@@ -182,7 +182,7 @@ template <std::size_t WIDTH>
   }
   float scales[16];
   int shifts[16] = {};
-  // Groups without a choice keep index 0, which is eight times -1.
+  // Groups without a valid cut keep index 0, which means eight times -1.
   u32 patterns[32] = {};
   float largest = 0;
   for (u32 g = 0; g < 16; ++g) {

@@ -67,6 +67,28 @@ constexpr RolePart role_parts[] = {
     {"ffn_up", Role::ffn_up},         {"ffn_gate", Role::ffn_gate},      {"ffn_down", Role::ffn_down},
 };
 
+// The roles that the mixes of image models distinguish; the first match decides.
+constexpr RolePart image_role_parts[] = {
+    {"attn_v.weight", Role::value},
+    {".to_v.weight", Role::value},
+    {".v.weight", Role::value},
+    {".attn.w1v.weight", Role::value},
+    {".attn.w2v.weight", Role::value},
+    {"_attn.v_proj.weight", Role::value},
+    {".add_v_proj.weight", Role::value},
+    {"attn_qkv.weight", Role::fused_value},
+    {"attn.qkv.weight", Role::fused_value},
+    {"attention.qkv.weight", Role::fused_value},
+    {"ffn_down", Role::ffn_down},
+    {".ffn.2.weight", Role::ffn_down},
+    {".ff.net.2.weight", Role::ffn_down},
+    {".mlp.layer2.weight", Role::ffn_down},
+    {".adaln_modulation_mlp.2.weight", Role::ffn_down},
+    {".feed_forward.w2.weight", Role::ffn_down},
+    {".img_mlp.net.2.weight", Role::ffn_down},
+    {".txt_mlp.net.2.weight", Role::ffn_down},
+};
+
 // Returns the dimension count without trailing dimensions of 1.
 std::size_t dimensions(std::span<const u64> ne) {
   std::size_t count = ne.size();
@@ -93,7 +115,11 @@ bool gets_more(u64 l, u64 n) {
 class Chooser {
  public:
   Chooser(const MixModel& model, std::span<const MixTensor> tensors, const MixOptions& options)
-      : model_(model), options_(options), mix_(*options.mix), is_falcon_(is_falcon(model)) {
+      : model_(model),
+        options_(options),
+        mix_(*options.mix),
+        image_mix_(model.is_image ? image_mix_of(mix_) : nullptr),
+        is_falcon_(is_falcon(model)) {
     for (const MixTensor& tensor : tensors) {
       const Role role = role_of(tensor.name);
       if (role == Role::value) ++values_;
@@ -102,16 +128,16 @@ class Chooser {
   }
 
   Result<MixChoice> choose(const MixTensor& tensor) {
-    MixChoice choice{.type = tensor.type, .touched = may_quantize(tensor)};
+    MixChoice choice{.type = tensor.type, .touched = !tensor.stays && may_quantize(tensor, model_.is_image)};
     if (!choice.touched) return choice;
     TensorType type = mix_.type;
     if (const TypeOverride* wanted = override_of(tensor.name)) {
       type = wanted->type;
       choice.overridden = true;
     } else if (!options_.pure && type_info(mix_.type).is_quantized) {
-      type = by_rules(tensor);
+      type = image_mix_ != nullptr ? by_image_rules(tensor) : by_rules(tensor);
     }
-    MU_ASSIGN(choice.type, fitting_type(type, tensor.ne[0], tensor.name));
+    MU_ASSIGN(choice.type, fitting_type(type, tensor.ne[0], tensor.name, model_.is_image));
     choice.fell_back = choice.type != type;
     return choice;
   }
@@ -121,6 +147,26 @@ class Chooser {
     const auto found = std::find_if(options_.overrides.begin(), options_.overrides.end(),
                                     [&](const TypeOverride& one) { return glob_match(one.pattern, name); });
     return found == options_.overrides.end() ? nullptr : &*found;
+  }
+
+  TensorType by_image_rules(const MixTensor& tensor) {
+    const Role role = image_role_of(tensor.name);
+    // V matrices of outer blocks count, although their type does not depend on the number.
+    const u64 number = role == Role::value ? values_so_far_++ : 0;
+    if (image_mix_->outer && is_in_outer_block(tensor.name)) return *image_mix_->outer;
+    const auto rule = std::ranges::find_if(image_mix_->rules,
+                                           [&](const MixRule& one) { return one.role == role && holds(one, number); });
+    return rule == image_mix_->rules.end() ? mix_.type : rule->type;
+  }
+
+  bool is_in_outer_block(std::string_view name) const {
+    std::string_view left = model_.outer_blocks;
+    while (!left.empty()) {
+      const std::size_t end = std::min(left.find(' '), left.size());
+      if (contains(name, left.substr(0, end))) return true;
+      left.remove_prefix(std::min(end + 1, left.size()));
+    }
+    return false;
   }
 
   TensorType by_rules(const MixTensor& tensor) {
@@ -204,6 +250,7 @@ class Chooser {
   const MixModel& model_;
   const MixOptions& options_;
   const Mix& mix_;
+  const ImageMix* image_mix_;  // nullptr for language models
   bool is_falcon_;
   bool has_output_ = false;
   u64 values_ = 0;
@@ -221,11 +268,20 @@ Role role_of(std::string_view name) {
   return Role::other;
 }
 
-bool may_quantize(const MixTensor& tensor) {
+Role image_role_of(std::string_view name) {
+  for (const RolePart& row : image_role_parts) {
+    if (contains(name, row.part)) return row.role;
+  }
+  return contains(name, "experts.") && contains(name, ".w2.weight") ? Role::ffn_down : Role::other;
+}
+
+bool may_quantize(const MixTensor& tensor, bool is_image) {
   if (dimensions(tensor.ne) < 2 || !tensor.name.ends_with("weight")) return false;
-  if (tensor.name == "position_embd.weight" || tensor.name == "token_types.weight") return false;
+  if (is_image && (dimensions(tensor.ne) > 2 || contains(tensor.name, "_norm.weight"))) return false;
+  if (!is_image && (tensor.name == "position_embd.weight" || tensor.name == "token_types.weight")) return false;
   const bool has_values = type_info(tensor.type).is_quantized || tensor.type == TensorType::F32 ||
                           tensor.type == TensorType::F16 || tensor.type == TensorType::BF16;
+  if (is_image) return has_values;
   return has_values && std::none_of(untouched_parts.begin(), untouched_parts.end(),
                                     [&](std::string_view part) { return contains(tensor.name, part); });
 }
@@ -291,8 +347,19 @@ Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name)
   return fits(next) ? next : TensorType::F16;
 }
 
+Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name, bool is_image) {
+  if (!is_image) return fitting_type(type, ne0, name);
+  return ne0 % type_info(type).block_elements == 0 ? type : TensorType::F16;
+}
+
 Result<std::vector<MixChoice>> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
                                             const MixOptions& options) {
+  if (model.is_image && (options.pure || image_mix_of(*options.mix) == nullptr)) {
+    return input_error("quantize-image-mix",
+                       options.pure ? std::string("--pure has no meaning for image models, whose embedders must stay")
+                                    : fmt::format("{} is not a mix for image models; choose one of {}",
+                                                  options.mix->name, image_mix_names()));
+  }
   std::vector<std::string_view> names;
   names.reserve(tensors.size());
   for (const MixTensor& tensor : tensors) names.push_back(tensor.name);

@@ -15,10 +15,24 @@
 namespace modelutils::quantize {
 
 /// A tensor's function in a model, as far as mixes distinguish it.
-enum class Role : u8 { output, embedding, value, key, query, attention_output, ffn_up, ffn_gate, ffn_down, other };
+enum class Role : u8 {
+  output,
+  embedding,
+  value,
+  fused_value,  ///< of image models: Q, K and V in one matrix
+  key,
+  query,
+  attention_output,
+  ffn_up,
+  ffn_gate,
+  ffn_down,
+  other
+};
 
 /// Determined by the name. `value` includes matrices that hold V together with others, such as QKV.
 Role role_of(std::string_view name);
+/// The same for tensors of image models: value, fused_value, ffn_down or other.
+Role image_role_of(std::string_view name);
 
 /// The condition of a mix rule. l: the layer, L: layer count, i: number of the V tensor, N: count of V tensors, c:
 /// ffn_down tensors so far, G: heads per key-value head, E: expert count.
@@ -59,6 +73,17 @@ struct Mix {
   bool output_q5 = false;          ///< output.weight is Q5_K, not Q6_K
 };
 
+/// The rules of a mix for image models, of which there are fewer than for language models.
+struct ImageMix {
+  std::string_view name;  ///< Mix::name
+  std::span<const MixRule> rules;
+  std::optional<TensorType> outer = {};  ///< the type in the outer blocks, if the model has such (MixModel)
+};
+/// Returns nullptr if the mix has no rules for image models.
+const ImageMix* image_mix_of(const Mix& mix);
+/// Returns "F32, F16, …" for messages: the mixes with rules for image models.
+std::string image_mix_names();
+
 /// Returns all mixes, ordered by number.
 std::span<const Mix> all_mixes();
 
@@ -71,16 +96,19 @@ const Mix* mix_of_file_type(u64 code);
 /// The model properties that mixes depend on.
 struct MixModel {
   std::string architecture;
-  u64 layers = 0;    ///< block_count
-  u64 heads = 0;     ///< head count of layer 0
-  u64 kv_heads = 0;  ///< key-value head count of layer 0
-  u64 experts = 0;   ///< expert_count
+  u64 layers = 0;                 ///< block_count
+  u64 heads = 0;                  ///< head count of layer 0
+  u64 kv_heads = 0;               ///< key-value head count of layer 0
+  u64 experts = 0;                ///< expert_count
+  bool is_image = false;          ///< the rules for image models apply
+  std::string_view outer_blocks;  ///< of an image model: parts of the names of its outer blocks, separated by spaces
 };
 
 struct MixTensor {
   std::string_view name;
   std::span<const u64> ne;
-  TensorType type;  ///< current type
+  TensorType type;     ///< current type
+  bool stays = false;  ///< no mix changes it, and it does not count among V matrices
 };
 
 /// Assigns a type to all tensors whose name matches a pattern.
@@ -112,8 +140,8 @@ bool has_small_values(const MixModel& model);
 bool has_other_stacks(const MixModel& model);
 
 /// True if a mix may change this tensor's type: it has at least two dimensions and is not one of the small or sensitive
-/// tensors.
-bool may_quantize(const MixTensor& tensor);
+/// tensors. In an image model, it has exactly two dimensions.
+bool may_quantize(const MixTensor& tensor, bool is_image = false);
 
 /// True if llama-quantize refuses to give this tensor its type without importance weights.
 bool mix_needs_importance(std::string_view name, TensorType type, const Mix& mix);
@@ -126,7 +154,11 @@ std::vector<std::size_t> mix_order(std::span<const std::string_view> names);
 /// it fits. Error: "quantize-no-fallback" (Q1_0 has none).
 Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name);
 
-/// Chooses the types of all tensors, in the order given. Error: "quantize-no-fallback".
+/// Like fitting_type(), with the fallback of the model's kind: F16 for image models.
+Result<TensorType> fitting_type(TensorType type, u64 ne0, std::string_view name, bool is_image);
+
+/// Chooses the types of all tensors, in the order given. Errors: "quantize-no-fallback"; "quantize-image-mix" if the
+/// mix or --pure is not for image models.
 Result<std::vector<MixChoice>> choose_types(const MixModel& model, std::span<const MixTensor> tensors,
                                             const MixOptions& options);
 

@@ -150,6 +150,58 @@ constexpr std::array mixes = {
     Mix{"Q2_0", 41, Q2_0, ternary_rules},
 };
 
+// Image models. Source: docs/formats/quantize.md, "Image models".
+constexpr MixRule image_q2_k_rules[] = {{Role::value, When::always, Q3_K}};
+constexpr MixRule image_q3_k_m_rules[] = {
+    {Role::value, When::first_two, Q5_K},
+    {Role::value, When::always, Q4_K},
+    {Role::fused_value, When::always, Q4_K},
+    {Role::ffn_down, When::always, Q4_K},
+};
+constexpr MixRule image_q3_k_l_rules[] = {
+    {Role::value, When::always, Q5_K},
+    {Role::fused_value, When::always, Q4_K},
+    {Role::ffn_down, When::always, Q5_K},
+};
+constexpr MixRule image_q4_k_s_rules[] = {
+    {Role::value, When::first_four, Q5_K},
+    {Role::ffn_down, When::always, Q5_K},
+};
+constexpr MixRule image_q4_k_m_rules[] = {
+    {Role::value, When::always, Q6_K},
+    {Role::fused_value, When::always, Q5_K},
+    {Role::ffn_down, When::always, Q6_K},
+};
+constexpr MixRule image_q5_k_m_rules[] = {
+    {Role::value, When::always, Q6_K},
+    {Role::fused_value, When::always, Q6_K},
+    {Role::ffn_down, When::always, Q6_K},
+};
+constexpr MixRule image_q4_0_rules[] = {{Role::ffn_down, When::always, Q4_1}};
+constexpr MixRule image_q5_0_rules[] = {{Role::ffn_down, When::always, Q5_1}};
+
+constexpr ImageMix image_mixes[] = {
+    {"F32", no_rules},
+    {"F16", no_rules},
+    {"Q4_0", image_q4_0_rules},
+    {"Q4_1", no_rules},
+    {"Q8_0", no_rules},
+    {"Q5_0", image_q5_0_rules},
+    {"Q5_1", no_rules},
+    {"Q2_K", image_q2_k_rules, Q4_K},
+    {"Q3_K_S", no_rules, Q4_K},
+    {"Q3_K_M", image_q3_k_m_rules, Q4_K},
+    {"Q3_K_L", image_q3_k_l_rules, Q4_K},
+    {"Q4_K_S", image_q4_k_s_rules},
+    {"Q4_K_M", image_q4_k_m_rules, Q5_K},
+    {"Q5_K_S", no_rules},
+    {"Q5_K_M", image_q5_k_m_rules, Q6_K},
+    {"Q6_K", no_rules},
+    {"IQ4_NL", image_q4_k_s_rules},
+    {"IQ4_XS", image_q4_k_s_rules},
+    {"BF16", no_rules},
+};
+
 // llama-quantize's aliases for mixes.
 struct Alias {
   std::string_view alias;
@@ -189,6 +241,20 @@ bool has_other_stacks(const MixModel& model) {
 
 std::span<const Mix> all_mixes() {
   return mixes;
+}
+
+const ImageMix* image_mix_of(const Mix& mix) {
+  const auto* found = std::ranges::find(image_mixes, mix.name, &ImageMix::name);
+  return found == std::end(image_mixes) ? nullptr : found;
+}
+
+std::string image_mix_names() {
+  std::string names;
+  for (const ImageMix& mix : image_mixes) {
+    if (!names.empty()) names += ", ";
+    names += mix.name;
+  }
+  return names;
 }
 
 const Mix* mix_from_name(std::string_view name) {

@@ -25,7 +25,7 @@ struct Values {
   static constexpr u32 vectors = 32 / L::count;
   Floats at[vectors];
 
-  // Loads the vectors one at a time. A single copy would use stores of another width, and loading the vectors from them
+  // Loads the vectors one at a time. A single copy would be stored with another width, and loading the vectors from it
   // would stall.
   [[gnu::always_inline]] explicit Values(const float* values) {
 #pragma GCC unroll 8

@@ -182,7 +182,7 @@ std::string describe_nearest(const PreSignature& signature) {
       nearest = &row;
     }
   }
-  // A common prefix "S(" is no resemblance.
+  // A shared prefix "S(" does not make two elements similar.
   if (nearest == nullptr || longest < 6) return "it resembles none of the known ones";
   return fmt::format("the closest known one is '{}' ({}): {}", nearest->pre, nearest->models,
                      signature_text(nearest->signature));
@@ -274,9 +274,9 @@ void warn_of_added_tokens(const std::vector<AddedToken>& added, FindingLog& find
   hf::Repeated words, spaces;
   for (const AddedToken& token : added) {
     if (token.single_word && words.met()) {
-      words.set(
-          fmt::format("texts with '{}' inside a word are tokenised differently: llama.cpp takes the token there too",
-                      token.content));
+      words.set(fmt::format(
+          "texts with '{}' inside a word are tokenised differently: llama.cpp recognises the token there, too",
+          token.content));
     }
     if ((token.lstrip || token.rstrip) && spaces.met()) {
       spaces.set(fmt::format(

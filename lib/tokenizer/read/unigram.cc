@@ -242,7 +242,7 @@ Status build_unigram(const TokenizerInput& input, const SentencePieceModel* mode
   if (std::find(tokenizer.types.begin(), tokenizer.types.end(), byte) != tokenizer.types.end()) {
     tokenizer.findings.warning(Scope::model, "hf-tok-byte-fallback",
                                fmt::format("texts with characters that are not in the vocabulary are tokenised "
-                                           "differently: llama.cpp's tokenizer t5 makes '{}' of them, not bytes",
+                                           "differently: llama.cpp's tokenizer t5 turns them into '{}', not bytes",
                                            tokenizer.tokens[*tokenizer.special.unk]));
   }
   return {};

@@ -34,8 +34,8 @@ bool looks_special(std::string_view text);
 
 /// Returns CONTROL if the token is special or looks special, else USER_DEFINED.
 TokenType added_token_type(const AddedToken& token);
-/// True if no ordinary text contains the token, because it has U+2581 instead of spaces and is searched before the
-/// normalizer replaces spaces. Hugging Face's tokenizers produce such a token only by merging.
+/// True if no ordinary text contains the token, because it contains U+2581, and tokens are searched before the
+/// normalizer replaces spaces by U+2581. Hugging Face's tokenizers produce such a token only by merging.
 bool stands_for_unnormalised_spaces(const AddedToken& token);
 /// Returns the text as stored in a GGUF: raw, except that U+2581 becomes a space in USER_DEFINED tokens.
 std::string added_token_text(const AddedToken& token);

@@ -176,8 +176,8 @@ class CacheFolder {
     if (is_shared) {
       for (SharedLink& link : shared_links(path_)) used_.insert(std::move(link.target));
       check_blobs(path_ + "/blobs");
-      // These names are not checksums of the content, so --authentic has nothing to compare here. The repositories' own
-      // blobs have checksums.
+      // The names of shared blobs are not checksums of the content, so --authentic cannot check them here. The
+      // repositories' own blobs have checksums.
       unused_paths_.clear();
       tell();
       return {};

@@ -1,5 +1,5 @@
-// Rules for download caches: of each file its link target, its size, and with --authentic the content; of the cache
-// its unfinished downloads, blobs that no model uses, and revisions without weights whose files are missing.
+// Rules for download caches. For each file: its link target, its size, and with --authentic its content. For the cache:
+// unfinished downloads, blobs that no model uses, and revisions without weights whose files are missing.
 #pragma once
 
 #include <map>

@@ -235,8 +235,9 @@ std::vector<std::string> ManifestCheck::names_in_manifest(const Catalog& catalog
 // Compares one model with its entries: first by sizes and offsets, then by hashes.
 class ManifestCheck::Comparison {
  public:
-  Comparison(const Catalog& catalog, FindingLog& log)
+  Comparison(const Catalog& catalog, std::string_view wanted, FindingLog& log)
       : catalog_(catalog),
+        wanted_(wanted),
         log_(log),
         plan_(catalog),
         mentioned_(catalog.tensors.size(), false),
@@ -269,7 +270,7 @@ class ManifestCheck::Comparison {
         std::optional<u64> offset;
         if (entry.subject == Subject::tensor) offset = plan_.jobs()[hashed.job].ranges.front().offset;
         differs(entry, hashed.file, offset,
-                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digest, wanted));
+                fmt::format("{} is {}, but {} {}", hash_name(entry.algorithm), *digest, wanted, wanted_));
       }
     }
   }
@@ -327,6 +328,7 @@ class ManifestCheck::Comparison {
   }
 
   const Catalog& catalog_;
+  std::string_view wanted_;  // Manifest::wanted
   FindingLog& log_;
   Plan plan_;
   std::vector<Hashed> hashed_;
@@ -337,7 +339,7 @@ class ManifestCheck::Comparison {
 
 void ManifestCheck::check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress) {
   const std::vector<std::string> names = names_in_manifest(catalog, log);
-  Comparison comparison(catalog, log);
+  Comparison comparison(catalog, manifest_->wanted, log);
   for (const Claim& claim : claims(names)) {
     ManifestEntry entry = manifest_->entries[claim.entry];
     used_[claim.entry] = true;

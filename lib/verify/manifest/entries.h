@@ -62,7 +62,7 @@ class ManifestEntries {
   std::deque<u32> starts_;  // a deque never moves its elements, so growing never holds two copies
 };
 
-// Finds the lines of a manifest that are about a file, by the file's name, without scanning all lines. Internal.
+// Finds the lines of a manifest about a file by the file's name, without scanning all lines. Internal.
 
 /// Built in one pass over the entries, which must outlive it and must not move.
 class ManifestIndex {

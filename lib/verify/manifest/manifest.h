@@ -34,6 +34,7 @@ struct Manifest {
   /// Published checksums: every entry is a file, including files beside the weights, with a path relative to the
   /// manifest's folder.
   bool is_published = false;
+  std::string_view wanted = "in the manifest";  ///< ends the message about a digest that differs: "but DIGEST …"
   std::vector<ManifestNumber> numbers;
   FindingLog remarks;  ///< findings of reading the manifest
 };
@@ -44,6 +45,10 @@ struct Manifest {
 Result<Manifest> load_manifest(const std::string& path);
 /// Like load_manifest(), from the whole text. `path` is for messages.
 Result<Manifest> parse_manifest(std::string_view text, std::string path);
+
+/// Returns the manifest of one file whose SHA-256 the user states, with or without "sha256:" before the digits. Errors:
+/// not 64 hexadecimal digits (kind usage).
+Result<Manifest> manifest_of_digest(std::string_view sha256, const std::string& path);
 
 class ManifestIndex;
 
@@ -65,7 +70,7 @@ class ManifestCheck {
   /// Hashes the tensors and files of this model that the manifest lists. Codes: "manifest-differs", "manifest-missing",
   /// "manifest-new", "manifest-new-file", "manifest-renamed", those of reading.
   void check_model(const Catalog& catalog, unsigned threads, FindingLog& log, Progress* progress = nullptr);
-  /// Reports the unclaimed entries. With published checksums it first compares the remaining files of the paths. Codes:
+  /// Reports the unclaimed entries. With published checksums, first compares the other files below the paths. Codes:
   /// "manifest-differs", "manifest-missing-file", "manifest-extra-file", "manifest-not-asked", "manifest-link",
   /// "manifest-name", those of reading, and the manifest's remarks.
   void finish(FindingLog& log, unsigned threads = 1, Progress* progress = nullptr);

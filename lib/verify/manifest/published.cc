@@ -54,14 +54,13 @@ std::string ManifestCheck::published_name(const std::string& path) {
   const std::string in_list = name_below(path, folder_of_manifest(manifest_->path));
   if (!in_list.empty() && !index_->about(in_list).empty()) return in_list;
   if (std::string absolute = normal_path(path); !index_->about(absolute).empty()) return absolute;
-  // Without a path, names are relative to the list's folder, as in sha256sum -c.
-  if (lists_alone_) return in_list.empty() ? path : in_list;
   for (const std::string& given : paths_) {
     const std::string name = name_below(path, given);
     if (name.empty() || index_->about(name).empty()) continue;
     is_of_operands_ = true;
     return name;
   }
+  if (lists_alone_) return in_list.empty() ? path : in_list;
   const std::string base = base_name_of(path);
   if (const auto only = index_->only_name_with_base(base)) {
     std::string name(*only);
@@ -115,7 +114,7 @@ void ManifestCheck::check_other_files(unsigned threads, FindingLog& log, Progres
       log.add(without_path(digests[i].error(), Scope::data, std::string(entry.file)));
     } else if (const std::string wanted = entry.hex(); *digests[i] != wanted) {
       log.error(Scope::data, "manifest-differs",
-                fmt::format("{} is {}, but {} in the manifest", hash_name(entry.algorithm), *digests[i], wanted),
+                fmt::format("{} is {}, but {} {}", hash_name(entry.algorithm), *digests[i], wanted, manifest_->wanted),
                 at_file(entry.file));
     }
   }
@@ -184,7 +183,7 @@ void ManifestCheck::visit_files(const std::string& folder, Others& others, Findi
     const auto names = DirectoryNames::read(current, [](std::string_view name, EntryKind kind) {
       return !name.starts_with('.') && kind != EntryKind::other && !is_bookkeeping_folder(name);
     });
-    if (!names) continue;  // the search for models reports it
+    if (!names) continue;  // the search for models reports this
     for (std::size_t i = 0; i < names->size(); ++i) {
       const std::string path = ModelFolder(current).file(names->name(i));
       if (names->kind(i) == EntryKind::directory) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/path.h"
+
 namespace modelutils {
 
 namespace {
@@ -183,6 +185,21 @@ std::string sums_line(std::string_view hex, std::string_view name) {
     }
   }
   return fmt::format("{}{}  {}", escaped == name ? "" : "\\", hex, escaped);
+}
+
+Result<Manifest> manifest_of_digest(std::string_view sha256, const std::string& path) {
+  constexpr std::string_view prefix = "sha256:";
+  const std::string_view hex = sha256.starts_with(prefix) ? sha256.substr(prefix.size()) : sha256;
+  const auto digest = digest_of(HashAlgorithm::sha256, hex);
+  if (!digest) return usage_error(fmt::format("--sha256 needs 64 hexadecimal digits, not '{}'", sha256));
+  Manifest manifest;
+  manifest.path = folder_of(path);
+  manifest.is_published = true;
+  manifest.wanted = "was expected";
+  const std::string name = base_name_of(path);
+  MU_ASSIGN(const ManifestEntry entry, file_entry(name, HashAlgorithm::sha256, *digest, 0));
+  manifest.entries.push_back(entry);
+  return manifest;
 }
 
 Result<bool> parse_hub_list(json::Element root, Manifest& manifest) {

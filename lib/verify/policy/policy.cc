@@ -3,12 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <map>
 #include <span>
 
 #include "base/not_found.h"
+#include "base/parse_number.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -210,7 +210,7 @@ class PolicyReader {
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     constexpr std::string_view others[] = {"~", "null", "true", "false", "yes", "no", "on", "off", "y", "n"};
     double number = 0;
-    const auto [end, failed] = std::from_chars(lower.data(), lower.data() + lower.size(), number);
+    const auto [end, failed] = number_from_chars(lower.data(), lower.data() + lower.size(), number);
     return std::ranges::find(others, lower) == std::end(others) && end != lower.data() + lower.size();
   }
 
@@ -248,24 +248,11 @@ class PolicyReader {
   static Status size(const YamlValue& table, std::string_view name, std::optional<u64>& out) {
     const YamlValue* node = table.find(name);
     if (node == nullptr) return {};
-    if (node->kind == YamlValue::Kind::text) out = bytes_of(node->text);
-    if (!out) {
-      return refuse(*node, name, "must be a number of bytes, or one such as 20G (K, M, G and T are powers of 1000)");
-    }
+    u64 bytes = 0;
+    if (node->kind != YamlValue::Kind::text || parse_bytes(node->text, 1000, bytes) != std::errc())
+      return refuse(*node, name, "must be a number of bytes, or one such as 1.5G (K, M, G and T are powers of 1000)");
+    out = bytes;
     return {};
-  }
-
-  static std::optional<u64> bytes_of(std::string_view value) {
-    u64 number = 0;
-    const auto [rest, failed] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (failed != std::errc()) return std::nullopt;
-    const std::string_view unit = value.substr(static_cast<std::size_t>(rest - value.data()));
-    constexpr std::pair<std::string_view, u64> units[] = {
-        {"", 1}, {"K", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}};
-    for (const auto& [name, factor] : units) {
-      if (unit == name) return checked_mul(number, factor);
-    }
-    return std::nullopt;
   }
 
   Status read_severity(const YamlValue& severities) {

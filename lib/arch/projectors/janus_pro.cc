@@ -1,0 +1,44 @@
+// Janus-Pro: SigLIP for understanding; the parts that make images are left out.
+#include "arch/projectors/list.h"
+
+namespace modelutils::arch::towers::janus_pro {
+
+static std::optional<u64> feed_forward_of_ratio(const hf::Config& config, const Sizes& sizes) {
+  const double ratio = config.number_field("vision_config.mlp_ratio").value_or(4);
+  if (!(ratio > 0 && ratio <= 1024)) return std::nullopt;
+  return static_cast<u64>(std::lround(static_cast<double>(sizes.get("E")) * ratio));
+}
+
+constexpr auto keys = [] {
+  auto rows = vision_keys;
+  named(rows, "vision.feed_forward_length").derive = feed_forward_of_ratio;
+  return rows;
+}();
+constexpr Key more[] = {vision_epsilon(layer_norm_eps, "1e-6"), use_gelu};
+constexpr auto layer = [] {
+  auto rows = siglip_layer;
+  named(rows, "attn_out").source = "self_attn.projection_layer";
+  return rows;
+}();
+constexpr Tensor projector[] = {
+    linear("mm.0", "E,A", "fc1"),
+    linear("mm.1", "A,T", "hidden_layers.0"),
+};
+
+constexpr ProjectorFamily janus_pro = {
+    .rows = {.name = "janus_pro",
+             .gguf = "clip",
+             .classes = "JanusForConditionalGeneration",
+             .model_types = {},
+             .keys = {keys, more},
+             .first_tensors = {},
+             .last_tensors = {},
+             .fixed = {only_gelu()},
+             .relations = {whole_vision_heads}},
+    .encoder = "vision",
+    .roots = {"model.vision_model.|vision_model.", "model.aligner.|aligner."},
+    .groups = {siglip_layers(layer), {.rows = siglip_outside}, {.rows = projector, .root = 1}},
+};
+MU_PROJECTOR(janus_pro);
+
+}  // namespace modelutils::arch::towers::janus_pro

@@ -1,0 +1,118 @@
+// Audio towers of Whisper: Qwen2-Audio, Ultravox, Voxtral and Audio Flamingo 3; and those of the Omni models.
+#include "arch/projectors/list.h"
+
+namespace modelutils::arch::towers::whisper {
+
+constexpr Key epsilon[] = {audio_epsilon("1e-5")};
+constexpr Tensor linear_projector[] = {linear("mm.a.fc", "E,T", "linear")};
+constexpr auto outside = joined(whisper_kernels, whisper_ends);
+constexpr Fixed only_erf_gelu = {"audio_config.activation_function", gelu_names, Severity::error,
+                                 "llama.cpp computes GELU in audio towers"};
+
+constexpr ProjectorFamily qwen2a = {
+    .rows = {.name = "qwen2a",
+             .gguf = "clip",
+             .classes = "Qwen2AudioForConditionalGeneration",
+             .model_types = {},
+             .keys = {audio_keys, epsilon},
+             .first_tensors = {},
+             .last_tensors = {},
+             .fixed = {only_erf_gelu},
+             .relations = {whole_audio_heads}},
+    .encoder = "audio",
+    .roots = {"audio_tower.|model.audio_tower.", "multi_modal_projector.|model.multi_modal_projector."},
+    .groups = {whisper_layers(), {.rows = outside}, {.rows = linear_projector, .root = 1}},
+};
+MU_PROJECTOR(qwen2a);
+
+constexpr Key stacked_by_config[] = {
+    size_key("audio.projector.stack_factor", "stack_factor", "S", "8"),
+};
+constexpr Tensor gated_projector[] = {
+    norm("mm.a.norm_pre", "E*S", "ln_pre", Need::absent),
+    linear("mm.a.mlp.1", "E*S,2*A", "linear_1", Need::absent),
+    norm("mm.a.norm_mid", "A", "ln_mid", Need::absent),
+    linear("mm.a.mlp.2", "A,T", "linear_2", Need::absent),
+};
+constexpr ProjectorFamily ultravox = [] {
+  ProjectorFamily family = qwen2a;
+  family.rows.name = "ultravox";
+  family.rows.classes = "UltravoxModel";
+  family.rows.keys = {audio_keys, epsilon, stacked_by_config};
+  family.groups = {whisper_layers(), {.rows = outside}, {.rows = gated_projector, .root = 1}};
+  return family;
+}();
+MU_PROJECTOR(ultravox);
+
+constexpr Key stacked_by_four[] = {
+    {.name = "audio.projector.stack_factor", .symbol = "S", .fallback = "4", .missing = Missing::assume},
+};
+constexpr Tensor stacked_projector[] = {
+    linear("mm.a.mlp.1", "E*S,A", "linear_1", Need::absent),
+    linear("mm.a.mlp.2", "A,T", "linear_2", Need::absent),
+};
+constexpr ProjectorFamily voxtral = [] {
+  ProjectorFamily family = qwen2a;
+  family.rows.name = "voxtral";
+  family.rows.classes = "VoxtralForConditionalGeneration";
+  family.rows.keys = {audio_keys, epsilon, stacked_by_four};
+  family.groups = {whisper_layers(), {.rows = outside}, {.rows = stacked_projector, .root = 1}};
+  return family;
+}();
+MU_PROJECTOR(voxtral);
+
+constexpr auto f32_outside = joined(all_f32(whisper_kernels), whisper_ends);
+constexpr Tensor two_linear[] = {linear("mm.a.mlp.1", "E,A", "linear_1"), linear("mm.a.mlp.2", "A,T", "linear_2")};
+constexpr ProjectorFamily musicflamingo = [] {
+  ProjectorFamily family = qwen2a;
+  family.rows.name = "musicflamingo";
+  family.rows.classes = "AudioFlamingo3ForConditionalGeneration|MusicFlamingoForConditionalGeneration";
+  family.groups = {whisper_layers(), {.rows = f32_outside}, {.rows = two_linear, .root = 1}};
+  return family;
+}();
+MU_PROJECTOR(musicflamingo);
+
+constexpr std::array<Tensor, 3> omni_ends = {{
+    table("a.position_embd", "E,1500", "=sinusoids"),
+    norm("a.post_ln", "E", "ln_post"),
+    linear("mm.a.fc", "E,T", "proj"),
+}};
+constexpr auto omni_outside = joined(whisper_kernels, omni_ends);
+constexpr ProjectorFamily qwen2_5omni = [] {
+  ProjectorFamily family = qwen2a;
+  family.rows.classes =
+      "Qwen2_5OmniModel|Qwen2_5OmniForConditionalGeneration|Qwen2_5OmniThinkerForConditionalGeneration";
+  family.roots = {"thinker.audio_tower.|audio_tower."};
+  family.groups = {whisper_layers(), {.rows = omni_outside}};
+  family.left_out = "audio_bos_eos_token.";
+  family.joint_type = "qwen2.5o";
+  return family;
+}();
+MU_PROJECTOR(qwen2_5omni);
+
+constexpr Tensor omni3_outside[] = {
+    kernel("a.conv2d.1", "3,3,1,Ca", "conv2d1", "[mlx] Ca,3,3,1 | Ca,1,3,3"),
+    table("@a.conv2d.1.bias", "1,1,Ca", "conv2d1.bias"),
+    kernel("a.conv2d.2", "3,3,Ca,Ca", "[mlx] conv2d2{{o:Ca y:3 x:3 c:Ca -> o c y x}} | conv2d2",
+           "[mlx] Ca,3,3,Ca | Ca,Ca,3,3"),
+    table("@a.conv2d.2.bias", "1,1,Ca", "conv2d2.bias"),
+    kernel("a.conv2d.3", "3,3,Ca,Ca", "[mlx] conv2d3{{o:Ca y:3 x:3 c:Ca -> o c y x}} | conv2d3",
+           "[mlx] Ca,3,3,Ca | Ca,Ca,3,3"),
+    table("@a.conv2d.3.bias", "1,1,Ca", "conv2d3.bias"),
+    {.name = "a.conv_out", .ne = "Co,E", .source = "conv_out", .bias = Need::optional, .plain = plain_kernel},
+    table("a.position_embd", "E,1500", "=sinusoids"),
+    norm("a.post_ln", "E", "ln_post"),
+    linear("mm.a.mlp.1", "E,A", "proj1"),
+    linear("mm.a.mlp.2", "A,T", "proj2"),
+};
+constexpr ProjectorFamily qwen3a = [] {
+  ProjectorFamily family = qwen2a;
+  family.rows.name = "qwen3a";
+  family.rows.classes = "Qwen3OmniMoeForConditionalGeneration|Qwen3OmniMoeThinkerForConditionalGeneration";
+  family.roots = {"thinker.audio_tower.|audio_tower."};
+  family.groups = {whisper_layers(), {.rows = omni3_outside}};
+  return family;
+}();
+MU_PROJECTOR(qwen3a);
+
+}  // namespace modelutils::arch::towers::whisper

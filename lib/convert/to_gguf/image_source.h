@@ -1,0 +1,35 @@
+// Finds the diffusion model in what a user names: a file, an index, a pipeline of diffusers, or a component of one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arch/image_models.h"
+#include "base/error.h"
+#include "io/model_folder.h"
+
+namespace modelutils::to_gguf {
+
+/// Where the tensors of an image model are.
+struct ImageSource {
+  std::string path;                     ///< the file, index or folder with the tensors
+  std::string class_name;               ///< _class_name of the component's config.json; empty if there is none
+  std::string config;                   ///< the path of that config.json
+  std::vector<std::string> components;  ///< further diffusion models of the pipeline: "transformer_2"
+  bool is_certain = true;               ///< false for a folder without settings, which may have any tensors
+};
+
+/// Returns nullopt for language models: folders whose config.json has no _class_name, GGUF files, pipes. Errors: those
+/// of reading the settings; "convert-image-model" for a pipeline without a diffusion model.
+Result<std::optional<ImageSource>> find_image_source(const std::string& path, OutsideLinks links);
+
+/// Recognises the model by the class of diffusers, the names of its tensors, and `architecture` (of --arch; empty if it
+/// is not given). Returns an empty layout if the source is not certain to be an image model and is not recognised.
+/// Errors: "convert-image-model"; usage for an unknown architecture.
+Result<arch::ImageLayout> recognise_image(const ImageSource& source, std::span<const std::string_view> names,
+                                          std::string_view architecture);
+
+}  // namespace modelutils::to_gguf
