@@ -3,6 +3,7 @@
 #include "convert/to_directory/gguf_to_mlx.h"
 
 #include "cli/gguf2mlx_options.h"
+#include "cli/remarks.h"
 #include "convert/to_directory/adapter_to_directory.h"
 #include "convert/to_gguf/adapter_to_gguf.h"
 #include "io/standard_output.h"
@@ -16,7 +17,7 @@ namespace {
 // The report goes to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Gguf2mlxArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
             const TransferReport& report) {
-  for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
+  cli::show_remarks(messages, common, report.remarks.findings(), report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? os::standard_output : os::standard_error);
   if (options.report == "json") {

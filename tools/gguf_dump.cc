@@ -1,6 +1,7 @@
 // gguf-dump: shows the contents of a GGUF model.
 #include <algorithm>
 
+#include "base/os/files.h"
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
 #include "io/remote_address.h"
@@ -8,8 +9,10 @@
 #include "model/format.h"
 #include "model/listing/listing.h"
 #include "model/memory/fit.h"
+#include "model/model_tree.h"
 #include "report/dump.h"
 #include "rules/gguf/rules.h"
+#include "rules/safetensors/rules.h"
 #include "tools.h"
 
 namespace {
@@ -38,17 +41,12 @@ Result<std::string> model_file(const std::string& path) {
 }
 
 // If another tool can list the file, adds the name of that tool to the error.
-void say_which_tool(Error& error, const std::string& path) {
+void say_which_tool(Error& error) {
   if (error.code == "gguf-magic" && error.message.ends_with("it looks like a safetensors file")) {
     error.message += ": st-dump lists it";
   } else if (error.code == "gguf-magic" && (error.message.ends_with(file_kind_text(FileKind::zip)) ||
                                             error.message.ends_with(file_kind_text(FileKind::pickle)))) {
     error.message += "; st-dump lists PyTorch checkpoints";
-  } else if (error.code == "io-directory") {
-    const std::string file = gguf_in(path), snapshot = snapshot_in(path);
-    error.message = !file.empty()       ? "is a directory: name one of its files, such as '" + file + "'"
-                    : !snapshot.empty() ? "is a folder of a download cache: its files are in '" + snapshot + "'"
-                                        : "is a directory: st-dump lists it";
   }
 }
 
@@ -78,13 +76,73 @@ Status judge_sizes(Repository& repository, const memory::FitRequest& request) {
     MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(repository.path_of(**first)));
     const Result<memory::FitReport> judged = memory::fit(set, request);
     if (!judged) done = tl::make_unexpected(in_file(judged.error(), repository.path_of(**first)));
-    if (!judged || judged->is_draft) continue;
+    if (!judged || judged->is_draft || judged->is_projector) continue;
     for (auto entry = first; entry != by_size.end(); ++entry) {
       (*entry)->fits = memory::fits_by_size(*judged, (*first)->bytes, (*entry)->bytes);
     }
     return {};
   }
   return done;
+}
+
+// Describes a model of a folder, whatever its format. Sets `broken` if a container rule is broken.
+Result<FolderModel> describe(const TreeEntry& entry, std::optional<Error>& broken) {
+  MU_ASSIGN(const std::string file, model_file(entry.path));
+  MU_ASSIGN(PathProbe probe, probe_path(file, OutsideLinks::follow));
+  probe.is_shard_group = entry.is_shard_group;
+  MU_ASSIGN(const Model model, open_model(std::move(probe)));
+  const Findings findings = model.gguf          ? gguf_container_findings(*model.gguf)
+                            : model.safetensors ? safetensors_container_findings(model.safetensors->set)
+                                                : Findings();
+  if (const Finding* first = first_error(findings)) broken = with_path(*first, entry.path);
+  const std::unique_ptr<ListingSource> source = listing_of(model);
+  if (!source) return FolderModel{};
+  ListingRequest only_facts;
+  only_facts.tensors = false;
+  return folder_model(source->list(only_facts));
+}
+
+bool is_gguf(const TreeEntry& entry) {
+  if (entry.is_manifest) return true;
+  const auto probe = probe_path(entry.path, OutsideLinks::follow);
+  return probe && (probe->format == Format::gguf || probe->format == Format::imatrix);
+}
+
+// A folder stands for the GGUF models in and below it. Without a form of output, all models are listed.
+Result<cli::Opened> open_folder(const std::string& path, const DumpRequest& asked) {
+  cli::Opened folder;
+  std::vector<FolderModel> models;
+  std::string other;
+  const TreeRest rest = walk_models(path, {}, [&](TreeEntry entry) {
+    if (entry.is_cache) return true;
+    if (entry.problem) {
+      folder.errors.push_back(in_file(std::move(*entry.problem), entry.path));
+    } else if (!asked.is_plain) {
+      if (is_gguf(entry))
+        folder.paths.push_back(entry.path);
+      else
+        other = other.empty() ? entry.path : other;
+    } else {
+      std::optional<Error> broken;
+      Result<FolderModel> model = describe(entry, broken);
+      if (broken) folder.errors.push_back(std::move(*broken));
+      if (!model) folder.errors.push_back(in_file(std::move(model.error()), entry.path));
+      models.push_back(model ? std::move(*model) : FolderModel{});
+      models.back().path = entry.path;
+      models.back().bytes = entry.bytes;
+    }
+    return true;
+  });
+  if (!folder.paths.empty()) return folder;
+  if (models.empty() && folder.errors.empty()) {
+    return input_error("io-directory",
+                       other.empty() ? "is a directory without a model" + rest_text(rest)
+                                     : "is a directory without a GGUF model; st-dump lists '" + other + "'",
+                       {}, {}, path);
+  }
+  const ListingOptions options = asked.options;
+  folder.instead = [models = std::move(models), options](TextOutput& out) { write_folder(out, models, options); };
+  return folder;
 }
 
 Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
@@ -94,19 +152,21 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
     if (repository.models.size() != 1) {
       if (asked.fit && asked.fit->available.is_limited()) MU_TRY(judge_sizes(repository, *asked.fit));
       cli::Opened listed;
-      listed.instead = asked.json ? repository_json(repository) : repository_text(repository);
+      listed.instead = [text = asked.json ? repository_json(repository)
+                                          : repository_text(repository)](TextOutput& out) { out << text; };
       return listed;
     }
     file = repository.path_of(repository.models.front());
   } else {
     MU_ASSIGN(file, model_file(path));
+    if (os::is_folder(file)) return open_folder(file, asked);
   }
   auto found = gguf::open_set(file);
   if (!found && found.error().code == "gguf-magic" && file != "-" && !is_address(file)) {
     MU_ASSIGN(std::optional<cli::Opened> matrix, open_imatrix(path, file));
     if (matrix) return std::move(*matrix);
   }
-  if (!found) say_which_tool(found.error(), path);
+  if (!found) say_which_tool(found.error());
   MU_ASSIGN(gguf::SplitSet opened, std::move(found));
   const auto model = std::make_shared<const Model>(std::move(opened), file);
   const gguf::SplitSet& set = *model->gguf;

@@ -21,6 +21,9 @@ int modelutils::cli::gguf_quantize(int argc, char** argv) {
     options.request.threads = static_cast<unsigned>(*options.threads);
   }
   if (options.follow_links) options.request.conversion.links = OutsideLinks::follow;
+  if (const Status checked = cli::check_image_flags(options.request.conversion); !checked) {
+    return messages.error(checked.error());
+  }
   const auto adapters = cli::wanted_adapters(options.adapters);
   if (!adapters) return messages.error(adapters.error());
   options.request.conversion.adapters = *adapters;

@@ -1,9 +1,13 @@
-// mlx2gguf: converts an MLX or Hugging Face directory to a GGUF.
+// mlx2gguf: converts an MLX or Hugging Face directory, or an image model, to a GGUF.
+#include <algorithm>
+#include <array>
+
 #include "base/os/files.h"
 #include "convert/to_gguf/mlx_to_gguf.h"
 
 #include "cli/mlx2gguf_options.h"
 #include "cli/quantize_tool.h"
+#include "cli/remarks.h"
 #include "convert/to_gguf/adapter_to_gguf.h"
 #include "io/atomic_output.h"
 #include "io/standard_output.h"
@@ -17,11 +21,10 @@ namespace {
 // The report goes to standard output unless that carries the GGUF. The summary is a message and goes to standard error.
 Status show(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
             const TransferReport& report) {
-  for (const Finding& remark : report.remarks.findings()) {
-    messages.remark(remark, report.input);
-  }
+  cli::show_remarks(messages, common, report.remarks.findings(), report.input);
   const bool plan = options.convert.dry_run;
-  const bool stdout_is_free = plan || !is_standard_output(options.convert.output);
+  const bool stdout_is_free =
+      plan || !(is_standard_output(options.convert.output) || is_standard_output(options.convert.with_projector));
   TextOutput out(stdout_is_free && (plan || !options.report.empty()) ? os::standard_output : os::standard_error);
   if (options.report == "json") {
     out << transfer_json(report);
@@ -50,10 +53,28 @@ int convert_and_quantize(const cli::Mlx2ggufArguments& options, const cli::Commo
   return cli::run_quantize(request, options.types, options.report, common, messages);
 }
 
+// Reads --type for --mmproj, with which options for language models are not allowed.
+Status read_projector_options(cli::Mlx2ggufArguments& options) {
+  to_gguf::MlxToGgufOptions& convert = options.convert;
+  const bool is_other = !convert.with_projector.empty() || !convert.adapters.empty() || convert.split_max_size ||
+                        convert.no_vocab || !convert.pre.empty() || !convert.pre_force.empty() || !options.mtp.empty();
+  if (is_other) return usage_error("--mmproj cannot be combined with options for the language model");
+  if (!options.types.is_wanted()) return {};
+  convert.projector_type = type_from_name(options.types.type.value_or(""));
+  constexpr std::array types = {TensorType::F32, TensorType::F16, TensorType::BF16, TensorType::Q8_0};
+  if (!convert.projector_type || std::ranges::find(types, *convert.projector_type) == types.end()) {
+    return usage_error("--mmproj takes --type f32, f16, bf16 or q8_0");
+  }
+  return {};
+}
+
 // Converts an adapter, for which few options apply.
 int convert_adapter(const cli::Mlx2ggufArguments& options, const cli::CommonOptions& common,
                     const cli::Messages& messages) {
   const to_gguf::MlxToGgufOptions& model = options.convert;
+  if (model.projector || !model.with_projector.empty()) {
+    return messages.error(usage_error("an adapter has no projector for --mmproj or --with-mmproj").value());
+  }
   to_gguf::AdapterToGgufOptions convert;
   convert.directory = model.directory;
   convert.base = options.base;
@@ -94,6 +115,7 @@ int modelutils::cli::mlx2gguf(int argc, char** argv) {
   if (options.convert.output.empty() && !options.convert.dry_run) {
     return messages.error(usage_error("-o OUT.gguf is missing").value());
   }
+  if (const Status checked = cli::check_image_flags(options.convert); !checked) return messages.error(checked.error());
   if (options.mtp == "keep") options.convert.prediction = PredictionChoice::keep;
   if (options.mtp == "only") options.convert.prediction = PredictionChoice::only;
   if (options.mtp == "drop") options.convert.prediction = PredictionChoice::drop;
@@ -103,8 +125,14 @@ int modelutils::cli::mlx2gguf(int argc, char** argv) {
   if (!options.base.empty() || adapter::is_adapter(options.convert.directory)) {
     return convert_adapter(options, command.common(), messages);
   }
-  if (options.types.is_wanted()) return convert_and_quantize(options, command.common(), messages);
-  options.convert.repack.fallback = *type_from_name(options.fallback);
+  if (options.convert.projector) {
+    if (const Status read = read_projector_options(options); !read) return messages.error(read.error());
+  } else if (options.types.is_wanted()) {
+    return convert_and_quantize(options, command.common(), messages);
+  }
+  options.convert.has_fallback = !options.fallback.empty();
+  options.convert.repack.fallback =
+      options.convert.projector ? TensorType::F32 : type_from_name(options.fallback).value_or(TensorType::Q8_0);
   Progress progress("planning", 0, cli::use_progress(command.common()));
   const auto show_it = [&](const TransferReport& report) {
     progress.finish();

@@ -1,6 +1,10 @@
 // model-diff: shows the differences between two models of any format.
+#include <fmt/core.h>
+
 #include <algorithm>
 
+#include "base/os/files.h"
+#include "base/path.h"
 #include "cli/model_diff_options.h"
 #include "cli/pager.h"
 #include "compare/extract_adapter.h"
@@ -18,8 +22,13 @@ namespace {
 
 using namespace modelutils;
 
-Result<Model> open(const std::string& path) {
+// `other` is the model to compare with. If it is a folder, the message may suggest a file of the same name in it.
+Result<Model> open(const std::string& path, const std::string& other) {
   MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
+  const std::string same = path_in(path, base_name_of(other));
+  if (!probe.format && probe.is_directory && os::status(same)) {
+    return input_error("verify-unknown-format", fmt::format("is a directory: name the file in it, '{}'", same));
+  }
   if (!probe.format) return tl::make_unexpected(unknown_format(probe));
   auto model = open_model(std::move(probe));
   // After a failure of the server, report that instead of a missing part.
@@ -93,7 +102,7 @@ int modelutils::cli::model_diff(int argc, char** argv) {
   std::vector<Findings> findings;
   int status = cli::exit_ok;
   for (const std::string& path : paths) {
-    Result<Model> model = open(path);
+    Result<Model> model = open(path, path == arguments.a ? arguments.b : arguments.a);
     if (!model) {
       status = std::max(status, messages.error(in_file(std::move(model.error()), path)));
       continue;

@@ -1,16 +1,19 @@
-// The program that contains all tools. It runs the tool whose name it is called by (bin/ has a link for each), or the
-// one that its first argument names, for users whose PATH has another `verify` or `gguf-dump`.
+// The program that contains all tools. It runs the tool under whose name it is called (bin/ has a link for each), or
+// the tool named by its first argument, for users whose PATH has another `verify` or `gguf-dump`.
 #include <algorithm>
 #include <array>
 #include <string_view>
 
+#include "base/os/files.h"
 #include "base/os/process.h"
 #include "cli/command.h"
 #include "cli/front_options.h"
+#include "io/remote_settings.h"
+#include "io/standard_output.h"
 #include "tools.h"
 
 #ifdef MODELUTILS_STATIC
-int fetch_main(int argc, char** argv);  // fetch/main.cc, which has a program of its own elsewhere
+int fetch_main(int argc, char** argv);  // fetch/main.cc, which is a program of its own in other builds
 #endif
 
 using namespace modelutils;
@@ -34,8 +37,16 @@ const Tool* find_tool(std::string_view name) {
   return tool == tools.end() ? nullptr : tool;
 }
 
-// Without the name of a tool: answers --help, or explains what is wrong.
+// Handles a command line without a tool's name: answers -h and --help, or explains the mistake.
 int run_front(int argc, char** argv) {
+  const bool is_help = argc > 1 && argv[1] == std::string_view("-h");
+  if (argc < 2 || is_help) {
+    TextOutput out(is_help ? os::standard_output : os::standard_error);
+    out << cli::tools_text(cli::terminal_width(80));
+    const Status written = out.flush();
+    if (!written) return cli::Messages("modelutils", {}).error(written.error());
+    return is_help ? cli::exit_ok : cli::exit_usage;
+  }
   cli::FrontArguments arguments;
   cli::Command command = cli::front_command(arguments);
   return command.parse(std::min(argc, 2), argv).value_or(cli::exit_usage);
@@ -49,6 +60,7 @@ int main(int argc, char** argv) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
 #ifdef MODELUTILS_STATIC
   if (name == "fetch") return fetch_main(argc, argv);
+  remote_settings().helper = os::own_program();
 #endif
   if (const Tool* tool = find_tool(name)) return cli::run_tool(tool->name.data(), argc, argv, tool->run);
   if (argc > 1) {

@@ -3,6 +3,7 @@
 #include "convert/to_safetensors/checkpoint_to_safetensors.h"
 
 #include "cli/pt2st_options.h"
+#include "cli/remarks.h"
 #include "io/standard_output.h"
 #include "report/tool_reports.h"
 #include "tools.h"
@@ -14,7 +15,7 @@ namespace {
 // The report goes to standard output. The summary is a message and goes to standard error.
 Status show(const cli::Pt2stArguments& options, const cli::CommonOptions& common, const cli::Messages& messages,
             const TransferReport& report) {
-  for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
+  cli::show_remarks(messages, common, report.remarks.findings(), report.input);
   const bool plan = options.convert.dry_run;
   TextOutput out(plan || !options.report.empty() ? os::standard_output : os::standard_error);
   if (options.report == "json") {

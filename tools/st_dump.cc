@@ -44,13 +44,14 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
     report.is_planned = true;
     return report;
   };
+  result.source->read_towers = [owner] { return to_gguf::towers_of(*owner); };
   result.tokenizer = [&model] { return directory_tokenizer(model); };
   result.chat = [&model](std::string_view name) { return chat_source(model, name); };
   // The listing does not need config.json, so errors in it are warnings. But a failure to read it must be reported as
   // an error, or the file would seem to be absent.
   if (const std::optional<Error>& error = model.config_error) {
     if (is_read_failure(*error) && model.set.is_directory) {
-      result.error = error;
+      result.errors.push_back(*error);
     } else {
       result.warnings.push_back(*error);
     }

@@ -83,12 +83,12 @@ int modelutils::cli::verify(int argc, char** argv) {
   TextOutput remarks(2);
   TextOutput& text = options.hash ? remarks : results;
   VerifyText for_people({!options.hash && cli::use_color(command.common()), command.common().quiet, options.strict,
-                         command.common().verbosity > 0});
+                         command.common().verbosity > 0,
+                         !options.hash && cli::stdout_is_terminal() ? cli::terminal_width(80) : 0});
   Progress progress("reading", 0, cli::use_progress(command.common()));
   options.verify.progress = &progress;
   options.json = options.json || options.format == "json";
   options.verify.sums = options.format == "sums";
-  options.verify.as_finished = options.json;
   if (options.jobs) options.verify.threads = static_cast<unsigned>(std::min<u64>(*options.jobs, max_jobs));
   if (options.follow_links) options.verify.links = OutsideLinks::follow;
   if (options.hash) options.verify.hash = hash_from_name(*options.hash);

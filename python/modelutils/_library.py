@@ -1,7 +1,8 @@
-"""Finds libmodelutils.so and declares the prototypes of its functions (lib/c_api/modelutils.h)."""
+"""Finds libmodelutils and declares the prototypes of its functions (lib/c_api/modelutils.h)."""
 
 import ctypes
 import os
+import sys
 from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from typing import Any, List, Tuple
 
@@ -117,21 +118,26 @@ PROTOTYPES: List[Tuple[str, Any, List[Any]]] = [
 ]
 
 
+def _open(path: str, hint: str) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"the library of modelutils cannot be loaded: {error}; {hint}") from None
+
+
 def _load() -> ctypes.CDLL:
     """Returns the library named by MODELUTILS_LIBRARY, else the wheel's, else the system's."""
     named = os.environ.get("MODELUTILS_LIBRARY")
     folder = os.path.dirname(os.path.abspath(__file__))
-    own = os.path.join(folder, "libmodelutils.so")
+    name = {"win32": "modelutils.dll", "darwin": "libmodelutils.dylib"}.get(sys.platform, "libmodelutils.so")
+    own = os.path.join(folder, name)
     if named:
-        library = ctypes.CDLL(named)
+        library = _open(named, "the environment variable MODELUTILS_LIBRARY names this path")
     elif os.path.exists(own):
-        # The wheel also contains the library's dependencies; once loaded, the linker finds them by name.
-        bundled = os.path.join(folder, "libs")
-        for name in sorted(os.listdir(bundled)) if os.path.isdir(bundled) else []:
-            ctypes.CDLL(os.path.join(bundled, name))
         library = ctypes.CDLL(own)
     else:
-        library = ctypes.CDLL("libmodelutils.so.0")
+        hint = "install modelutils, or set the environment variable MODELUTILS_LIBRARY to the path of the library"
+        library = _open("libmodelutils.so.0" if name == "libmodelutils.so" else name, hint)
     for name, result, parameters in PROTOTYPES:
         function = getattr(library, name)
         function.restype = result

@@ -245,7 +245,7 @@ class Tensor:
             check(lib.mu_tensor_dequantize(handle.pointer, self._index, first, count, floats, values))
             flat = memoryview(floats).cast("B")
             return flat.cast("f", list(shape)) if values and shape else flat.cast("f")
-        array = numpy.empty(shape, numpy.float32)
+        array: Any = numpy.empty(shape, numpy.float32)
         check(lib.mu_tensor_dequantize(handle.pointer, self._index, first, count, array.ctypes.data, values))
         return array
 

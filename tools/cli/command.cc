@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/not_found.h"
 #include "base/os/files.h"
 #include "base/os/process.h"
 #include "base/text.h"
 #include "cli/help_text.h"
+#include "cli/mistakes.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "formats/hf/names.h"
@@ -24,18 +24,19 @@ namespace modelutils::cli {
 
 namespace {
 
-// What CLI11 needs to know about a flag, and the function for its collected values, which is not called without any.
+// The information that CLI11 needs about a flag, and the function that receives its values; it is not called if there
+// are none.
 struct Entry {
   std::size_t values_per_use = 0;
   bool several = false;
-  CLI::Option* option = nullptr;  // nullptr for positional arguments and for flags that no argument can mean
+  CLI::Option* option = nullptr;  // nullptr for positional arguments and for flags that no argument can match
   std::function<Status(const Flag& flag, const std::vector<std::string>& values)> take = {};
   std::vector<std::string> values = {};
   std::vector<Occurrence>* ordered = nullptr;  // for a flag whose position among others matters
 };
 
-// True if an argument can mean a flag with these names, such as "-o,--output". Also true for some that cannot: "-o" may
-// be a value, or its letter part of one.
+// True if an argument may be a flag with these names, such as "-o,--output". Also true for some that are not: "-o" may
+// be a value, or its letter may be part of one.
 bool is_mentioned(std::string_view names, const std::vector<std::string>& arguments) {
   while (!names.empty()) {
     const std::string_view name = names.substr(0, names.find(','));
@@ -48,15 +49,6 @@ bool is_mentioned(std::string_view names, const std::vector<std::string>& argume
     }
   }
   return false;
-}
-
-std::string unknown_option(std::string_view given, const std::vector<Flag>& flags) {
-  given = given.substr(0, given.find('='));
-  ClosestName closest(given);
-  for (const Flag& flag : flags) {
-    if (!flag.is_positional()) closest.offer(flag.long_name());
-  }
-  return fmt::format("unknown option '{}'{}", given, closest.hint());
 }
 
 // Returns a value with '/' between the parts of a path, if it is one.
@@ -80,7 +72,7 @@ std::string_view Flag::long_name() const {
 struct Command::State {
   State(std::string tool, std::string text) : name(std::move(tool)), summary(std::move(text)) {
     app.allow_extras();
-    app.set_help_flag();  // CLI11's own throws an exception, and a static program takes 3 ms for its first
+    app.set_help_flag();  // ours replaces CLI11's, whose exception costs a static program 3 ms
     short_help = app.add_flag("-h")->disable_flag_override()->take_all();
     long_help = app.add_flag("--help")->disable_flag_override()->take_all();
     version = app.add_flag("--version")->disable_flag_override()->take_all();
@@ -111,7 +103,8 @@ struct Command::State {
   void add_common_flags();
   void tell_cli11(const std::vector<std::string>& arguments);
   Status parse(std::vector<std::string> arguments);
-  Status collect();
+  Status collect(const std::vector<std::string>& arguments);
+  Status collect_positionals();
   void collect_ordered();
   const Flag* find_long(std::string_view long_name) const;
   Result<std::string> help(const Command& command) const;
@@ -180,7 +173,7 @@ const Flag* Command::State::find_long(std::string_view long_name) const {
   return nullptr;
 }
 
-// Adds the flags that the arguments may mean. Adding all of them takes longer than everything else in a short run.
+// Adds the flags that the arguments may match. Adding all of them takes longer than everything else in a short run.
 void Command::State::tell_cli11(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < flags.size(); ++i) {
     Entry& entry = entries[i];
@@ -200,10 +193,12 @@ void Command::State::tell_cli11(const std::vector<std::string>& arguments) {
 }
 
 // Fills Entry::values with CLI11's results and the arguments left over.
-Status Command::State::collect() {
+Status Command::State::collect(const std::vector<std::string>& arguments) {
+  const bool has_surplus = std::ssize(app.remaining()) > std::ranges::count_if(flags, &Flag::is_positional);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].option == nullptr) continue;
     for (const std::string& value : entries[i].option->results()) {
+      MU_TRY(check_pair(flags[i], value, has_surplus ? arguments : std::vector<std::string>{}));
       entries[i].values.push_back(with_slashes(flags[i], value));
     }
   }
@@ -213,7 +208,13 @@ Status Command::State::collect() {
       return usage_error(fmt::format("{} needs {}", flags[i].long_name(), flags[i].value_name));
     }
   }
+  return collect_positionals();
+}
+
+Status Command::State::collect_positionals() {
   bool only_paths = false;
+  std::vector<std::string> positionals;
+  std::optional<std::size_t> taken;  // how many of them, if there are too many
   for (const std::string& argument : app.remaining()) {
     if (argument == "--" && !only_paths) {
       only_paths = true;
@@ -222,7 +223,9 @@ Status Command::State::collect() {
     if (!only_paths && argument.size() > 1 && argument[0] == '-') return usage_error(unknown_option(argument, flags));
     std::size_t i = 0;
     while (i < flags.size() && !(flags[i].is_positional() && (entries[i].several || entries[i].values.empty()))) ++i;
-    if (i == flags.size()) return usage_error(fmt::format("unexpected argument '{}'", argument));
+    positionals.push_back(argument);
+    if (i == flags.size() && !taken) taken = positionals.size() - 1;
+    if (taken) continue;
     if (argument.empty()) return usage_error("a file name is empty");
     if (is_address(argument)) {
       entries[i].values.push_back(argument);
@@ -232,7 +235,12 @@ Status Command::State::collect() {
       entries[i].values.push_back(with_slashes(flags[i], std::move(meant)));
     }
   }
-  return {};
+  if (!taken) return {};
+  std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    if (flags[i].long_name() == "--output") outputs = entries[i].values;
+  }
+  return usage_error(unexpected_argument({name, positionals, *taken, outputs}, flags));
 }
 
 // Uses CLI11's list of options in command-line order, which has an entry per value or flag.
@@ -266,9 +274,9 @@ Status Command::State::parse(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::string{});
   }
   tell_cli11(arguments);
-  std::reverse(arguments.begin(), arguments.end());
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
-    app.parse(arguments);
+    app.parse(reversed);
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string_view text = error.what();
     const std::string_view option = text.substr(0, text.find_first_of(": "));
@@ -283,7 +291,7 @@ Status Command::State::parse(std::vector<std::string> arguments) {
                                      : Wanted::run;
   if (wanted != Wanted::run) return {};
   // Apply --errors first, so that it also holds for errors in the other flags.
-  const Status collected = collect();
+  const Status collected = collect(arguments);
   const auto take = [this](std::size_t i) -> Status {
     return entries[i].values.empty() ? Status{} : entries[i].take(flags[i], entries[i].values);
   };
@@ -370,6 +378,13 @@ void Command::add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>&
   state_->add_ordered(std::move(flag), count, target);
 }
 
+void Command::add_tokens(Flag flag, std::optional<u64>& target) {
+  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
+    MU_ASSIGN(target, parse_tokens(self.long_name(), values.back()));
+    return {};
+  });
+}
+
 void Command::add_memory(Flag flag, std::optional<u64>& target) {
   state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
     MU_ASSIGN(target, parse_memory(self.long_name(), values.back()));
@@ -448,7 +463,7 @@ std::optional<int> Command::parse(int argc, char** argv) {
   if (!status) return Messages(*this).error(status.error());
   show_log(state_->name, state_->common);
   show_output_remarks(*this);
-  show_retries(*this);
+  show_network_notes(*this);
   if (state_->wanted == State::Wanted::run) return std::nullopt;
   if (state_->wanted == State::Wanted::version) return print_version(state_->name, state_->common);
   const Result<std::string> help = state_->help(*this);

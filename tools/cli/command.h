@@ -97,19 +97,21 @@ class Command {
   void add(Flag flag, std::optional<std::string>& target);
   void add(Flag flag, std::vector<std::string>& target);  ///< repeatable
   void add(Flag flag, std::optional<u64>& target);        ///< a decimal number
-  /// Adds a size: 4096, 10K, 2M, 3G (decimal units, as in gguf-split).
+  /// Adds a size: 4096, 10K, 1.5G (decimal units, as in gguf-split).
   void add_size(Flag flag, std::optional<u64>& target);
   /// Adds a repeatable flag with `count` values (0, 1, or several, listed in value_name). All such flags of a tool
   /// share one target, which receives their occurrences in command-line order.
   void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target);
   /// Like add_size(), but K, M and G are powers of 1024.
   void add_memory(Flag flag, std::optional<u64>& target);
+  /// Adds a number of tokens: 8192, 32K; K and M are powers of 1024.
+  void add_tokens(Flag flag, std::optional<u64>& target);
   /// Adds positional arguments, of which at least one is required.
   void add_paths(Flag flag, std::vector<std::string>& target);
   /// Adds one positional argument.
   void add_path(Flag flag, std::string& target);
 
-  /// Adds an example. -h shows only the first five.
+  /// Adds an example. -h shows only the first ones, five at most.
   void example(std::string command, std::string explanation);
   /// Sets the flags that -h shows, by long name, in this order.
   void daily(std::vector<std::string> long_names);
@@ -139,17 +141,14 @@ class Command {
   std::unique_ptr<State> state_;
 };
 
-/// Parses "4096", "8K" or "24G" with powers of 1024. The error (usage) names the flag.
-Result<u64> parse_binary_size(std::string_view flag, std::string_view text);
-
 /// Prints the library's log to stderr: with -v opened files and choices, with -v -v also steps and times.
 void show_log(const std::string& tool, const CommonOptions& options);
 
 /// Prints remarks about finished outputs to stderr.
 void show_output_remarks(const Command& command);
 
-/// Prints a warning for each request that is retried.
-void show_retries(const Command& command);
+/// Prints a warning for each request that is retried, and when a server is slow.
+void show_network_notes(const Command& command);
 
 /// Prints messages to stderr: "TOOL: FILE: byte N: WHERE: MESSAGE [CODE]", escaped, or with --errors=json one JSON
 /// object per line.

@@ -25,8 +25,16 @@ Flag selection(std::string name, std::string value_name, std::string help, Value
 void add_selection(Command& command, DumpArguments& arguments, std::string_view get_help) {
   command.add(selection("--keys", "GLOB", "Only keys whose name matches; may be repeated", ValueKind::key),
               arguments.keys);
-  command.add(selection("--tensors", "GLOB", "Only tensors whose name matches; may be repeated", ValueKind::tensor),
+  command.add(selection("--tensors", "PATTERN",
+                        "Only tensors whose name contains PATTERN, or, if it has *, ? or [, matches it as a whole; may "
+                        "be repeated",
+                        ValueKind::tensor),
               arguments.tensors);
+  command.add(selection("--type", "TYPE", "Only tensors of this type, such as Q6_K; may be repeated", ValueKind::text),
+              arguments.types);
+  command.add_size(selection("--larger-than", "SIZE",
+                             "Only tensors of more than SIZE bytes; K, M and G are powers of 1000", ValueKind::size),
+                   arguments.larger_than);
   command.add({.names = "--no-tensors", .help = "Do not list tensors", .group = "Selection"}, arguments.no_tensors);
   command.add(selection("--get", "KEY", std::string(get_help), ValueKind::key), arguments.get);
   command.add(
@@ -88,7 +96,8 @@ std::vector<Choice> choices(const DumpArguments& arguments) {
                              {"--render", arguments.render.is_asked_for()}};
   const std::span<const ListingForm> forms = listing_forms();
   for (std::size_t i = 0; i < forms.size(); ++i) {
-    all.push_back({forms[i].flag, arguments.forms[i], false, forms[i].is_about_tensors, &forms[i]});
+    all.push_back(
+        {forms[i].flag, arguments.forms[i], forms[i].write_json != nullptr, forms[i].is_about_tensors, &forms[i]});
   }
   return all;
 }
@@ -116,8 +125,9 @@ Command gguf_dump_command(DumpArguments& arguments) {
       "Without options, prints a summary (architecture, sizes, quantisation), the keys and the tensors. Only the "
       "header is read, except with --values and --stats. A split model is shown as one.");
   command.add_paths({.names = "FILE…",
-                     .help = "GGUF files; any part of a split model stands for the whole; - reads standard input and "
-                             "stops after the header",
+                     .help = "GGUF files; any part of a split model stands for the whole; a folder stands for the "
+                             "models in and below it, which are listed, one per line; - reads standard input and stops "
+                             "after the header",
                      .group = "Arguments",
                      .kind = ValueKind::file,
                      .file_patterns = {"*.gguf"}},
@@ -128,7 +138,7 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.add(
       {.names = "--json-array", .help = "Like --json, with the values of arrays", .group = std::string(compatibility)},
       arguments.json_array);
-  command.example("gguf-dump model.gguf", "Summary, keys and tensors");
+  command.example("gguf-dump model.gguf", "Show summary, keys and tensors");
   command.example("gguf-dump --get tokenizer.chat_template model.gguf > t.jinja", "Extract the chat template");
   command.example("gguf-dump --layers model.gguf", "Show how each layer is quantised");
   command.example("gguf-dump --html model.html --stats --fit model.gguf", "Write an HTML report");
@@ -159,15 +169,21 @@ Command st_dump_command(DumpArguments& arguments) {
   command.add(form_flag("--modules", "Every module with a weight: logical shape, mode, bits, group size, symmetry"),
               arguments.modules);
   add_forms(command, arguments, false);
-  command.example("st-dump model/", "Summary, and modules or tensors");
+  command.example("st-dump model/", "Show summary, and modules or tensors");
   command.example("st-dump --layers model/", "Show how each layer is quantised");
   command.example("st-dump --html directory.html model/", "Write an HTML report");
-  command.example("st-dump --values model.norm.weight --count 8 model/", "The first eight values, dequantised");
-  command.example("curl -sL https://host/model.safetensors | st-dump -", "The header of a remote file");
+  command.example("st-dump --values model.norm.weight --count 8 model/", "Print the first eight values, dequantised");
+  command.example("curl -sL https://host/model.safetensors | st-dump -", "Show the header of a remote file");
   command.add_remote_flags();
   command.add_pager();
   command.daily({"--summary", "--modules", "--layers", "--get", "--tensors", "--values", "--stats", "--json"});
   return command;
+}
+
+std::string_view DumpArguments::tensor_selection() const {
+  if (!tensors.empty()) return "--tensors";
+  if (!types.empty()) return "--type";
+  return larger_than ? "--larger-than" : "";
 }
 
 Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOptions& common) {
@@ -194,14 +210,17 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
     return usage_error(
         fmt::format("--no-tensors and {} cannot be combined", arguments.stats ? "--stats" : chosen.flag));
   }
-  if (arguments.no_tensors && !arguments.tensors.empty()) {
-    return usage_error("--no-tensors and --tensors cannot be combined");
+  const std::string_view tensor_selection = arguments.tensor_selection();
+  const std::string_view any_selection = arguments.keys.empty() ? tensor_selection : "--keys";
+  if (arguments.no_tensors && !tensor_selection.empty()) {
+    return usage_error(fmt::format("--no-tensors and {} cannot be combined", tensor_selection));
   }
-  if (chosen.flag == "--summary" && !(arguments.keys.empty() && arguments.tensors.empty())) {
-    return usage_error("--summary describes the whole model and cannot be combined with --keys or --tensors");
+  if (chosen.flag == "--summary" && !any_selection.empty()) {
+    return usage_error(
+        fmt::format("--summary describes the whole model and cannot be combined with {}", any_selection));
   }
-  if (arguments.list && arguments.list != "tensors" && !arguments.tensors.empty()) {
-    return usage_error(fmt::format("--list {} and --tensors cannot be combined", *arguments.list));
+  if (arguments.list && arguments.list != "tensors" && !tensor_selection.empty()) {
+    return usage_error(fmt::format("--list {} and {} cannot be combined", *arguments.list, tensor_selection));
   }
   if (arguments.list == "tensors" && !arguments.keys.empty()) {
     return usage_error("--list tensors and --keys cannot be combined");
@@ -209,18 +228,20 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   if (arguments.raw && !arguments.values) return usage_error("--raw needs --values");
   if (arguments.count && !arguments.values) return usage_error("--count needs --values");
 
-  if (arguments.fit.fit && !(arguments.keys.empty() && arguments.tensors.empty())) {
-    return usage_error("--fit considers the whole model and cannot be combined with --keys or --tensors");
+  if (arguments.fit.fit && !any_selection.empty()) {
+    return usage_error(fmt::format("--fit considers the whole model and cannot be combined with {}", any_selection));
   }
 
   MU_TRY(check_render_arguments(arguments.render, arguments.paths));
 
   DumpRequest request;
-  request.select = {arguments.keys, arguments.tensors, arguments.list == "keys", !arguments.no_tensors};
+  request.select = {arguments.keys,        arguments.tensors,        arguments.types,
+                    arguments.larger_than, arguments.list == "keys", !arguments.no_tensors};
   request.form = chosen.form;
   const ListingForm& form = chosen.form != nullptr ? *chosen.form : listing_forms().front();
   request.select.zero_points = arguments.modules;
-  request.select.token_texts = form.shows_token_texts && !json;
+  request.select.token_texts = form.shows_token_texts && !(json && chosen.form == nullptr);
+  request.select.towers = form.shows_token_texts;
   request.json = json;
   request.csv = csv;
   request.value = arguments.get;
@@ -244,7 +265,8 @@ Result<DumpRequest> dump_request(const DumpArguments& arguments, const CommonOpt
   request.options.arrays = arguments.json_array;
   request.options.modules = arguments.modules;
   request.options.only_keys = !arguments.keys.empty();
-  request.options.only_tensors = !arguments.tensors.empty();
+  request.options.only_tensors = !tensor_selection.empty();
+  request.is_plain = !chosen.given && !json && !arguments.page.path && any_selection.empty() && !arguments.no_tensors;
   request.options.color = use_color(common);
   request.options.for_terminal = stdout_is_terminal();
   request.options.width = request.options.for_terminal ? terminal_width(80) : 0;  // output to a pipe is never cut

@@ -15,6 +15,8 @@ struct DumpArguments {
   std::vector<std::string> paths;
   std::vector<std::string> keys;
   std::vector<std::string> tensors;
+  std::vector<std::string> types;
+  std::optional<u64> larger_than;
   std::optional<std::string> get;
   std::optional<std::string> values;
   std::optional<u64> count;
@@ -35,6 +37,9 @@ struct DumpArguments {
   PageOutput page;
   /// For each of listing_forms(), true if its flag was given. A deque, because its elements do not move.
   std::deque<bool> forms = std::deque<bool>(listing_forms().size());
+
+  /// Returns the first option that selects tensors; empty if there is none.
+  std::string_view tensor_selection() const;
 };
 
 /// Defines all flags. parse() fills `arguments`, which must outlive the command and must not move.

@@ -15,8 +15,10 @@ struct Opened {
   std::unique_ptr<ListingSource> source;
   Findings findings;            ///< of the container rules
   std::vector<Error> warnings;  ///< only the first is printed, without -v
-  std::optional<Error> error;   ///< a part of the model that cannot be read
-  std::string instead = {};     ///< if not empty, printed instead of a model, e.g. for a folder with several
+  std::vector<Error> errors;    ///< parts of the model, or models of a folder, that cannot be read
+  /// If set, writes the output instead of a model's, e.g. a list of the models in a folder.
+  std::function<void(TextOutput& out)> instead = {};
+  std::vector<std::string> paths = {};  ///< if not empty, these models are shown instead
   /// Estimates whether the model fits into memory (--fit).
   std::function<Result<memory::FitReport>(const memory::FitRequest&)> fit = {};
   /// The tokenizer's keys.

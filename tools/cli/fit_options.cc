@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "base/types.h"
@@ -26,36 +27,40 @@ Flag fit_switch(std::string_view name, std::string_view help) {
   return {.names = std::string(name), .help = std::string(help), .group = std::string(group)};
 }
 
+// Returns "32768" for "32,768", a list that is more likely one number with a thousands separator. Empty for other
+// lists: in "512,768" the numbers are usual context lengths, in ascending order.
+std::string without_thousands(std::string_view text) {
+  constexpr std::string_view least = "256";
+  std::string number;
+  std::string_view before;
+  bool is_list = true;  // each length is at least 256 and more than the one before
+  while (true) {
+    const std::string_view digits = text.substr(0, text.find(','));
+    const bool is_number = !digits.empty() && digits.find_first_not_of("0123456789") == digits.npos;
+    if (!is_number || digits.size() > 3 || (!number.empty() && digits.size() < 3)) return {};
+    is_list = is_list && digits.size() == 3 && digits >= least && (before.empty() || digits > before);
+    number += before = digits;
+    if (digits.size() == text.size()) break;
+    text.remove_prefix(digits.size() + 1);
+  }
+  return is_list || before.size() == number.size() ? std::string() : number;
+}
+
 // Parses context lengths in tokens: "8192,32K".
 Result<std::vector<u64>> parse_contexts(std::string_view text) {
   std::vector<u64> contexts;
+  if (const std::string number = without_thousands(text); !number.empty()) {
+    return usage_error(
+        fmt::format("--context: a comma separates context lengths; for {} tokens write {}", text, number));
+  }
   for (bool is_last = false; !is_last;) {
     const std::size_t comma = text.find(',');
     is_last = comma == std::string_view::npos;
-    MU_ASSIGN(const u64 context, parse_binary_size("--context", text.substr(0, comma)));
-    if (context == 0) return usage_error("--context needs at least 1 token, such as 8192 or 32K");
+    MU_ASSIGN(const u64 context, parse_tokens("--context", text.substr(0, comma)));
     contexts.push_back(context);
     text.remove_prefix(is_last ? text.size() : comma + 1);
   }
   return contexts;
-}
-
-Result<TensorType> parse_cache_type(std::string_view name) {
-  const std::optional<TensorType> type = type_from_name(name);
-  if (type && memory::is_cache_type(*type)) return *type;
-  return usage_error(
-      fmt::format("--kv takes f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 and iq4_nl, or two of them separated by a "
-                  "comma, not '{}'",
-                  name));
-}
-
-Status set_cache_types(std::string_view text, memory::RunOptions& run) {
-  const std::size_t comma = text.find(',');
-  MU_ASSIGN(run.k_type, parse_cache_type(text.substr(0, comma)));
-  run.v_type = run.k_type;
-  if (comma == std::string_view::npos) return {};
-  MU_ASSIGN(run.v_type, parse_cache_type(text.substr(comma + 1)));
-  return {};
 }
 
 // Parses GPU sizes: "24G", or "24G,16G" for two.
@@ -79,11 +84,13 @@ Status set_gpus(std::string_view text, memory::Available& available) {
 }
 
 Status check_alone(const FitArguments& arguments) {
-  const std::array<std::pair<std::string_view, bool>, 12> given = {
+  const std::array<std::pair<std::string_view, bool>, 14> given = {
       {{"--context", arguments.contexts.has_value()},
        {"--gpu", arguments.gpu.has_value()},
+       {"--mmproj", arguments.mmproj.has_value()},
        {"--ram", arguments.ram.has_value()},
        {"--memory", arguments.memory.has_value()},
+       {"--mac", arguments.mac.has_value()},
        {"--margin", arguments.margin.has_value()},
        {"--kv", arguments.kv.has_value()},
        {"--sequences", arguments.sequences.has_value()},
@@ -103,8 +110,14 @@ Status check_together(const FitArguments& arguments) {
     return usage_error(fmt::format("--memory and {} cannot be combined: --memory is shared by CPU and GPU",
                                    arguments.gpu ? "--gpu" : "--ram"));
   }
-  if (arguments.margin && !arguments.memory && !arguments.gpu && !arguments.ram) {
-    return usage_error("--margin needs --gpu, --ram or --memory");
+  if (arguments.mac && (arguments.gpu || arguments.ram || arguments.memory)) {
+    return usage_error(fmt::format("--mac and {} cannot be combined: a Mac has one memory, shared by CPU and GPU",
+                                   arguments.gpu   ? "--gpu"
+                                   : arguments.ram ? "--ram"
+                                                   : "--memory"));
+  }
+  if (arguments.margin && !arguments.memory && !arguments.mac && !arguments.gpu && !arguments.ram) {
+    return usage_error("--margin needs --gpu, --ram, --memory or --mac");
   }
   return {};
 }
@@ -121,7 +134,9 @@ Result<memory::RunOptions> run_options(const FitArguments& arguments) {
   run.unified = arguments.unified;
   run.flash_attention = arguments.flash_attention != "off";
   run.full_windows = arguments.full_windows;
-  if (arguments.kv) MU_TRY(set_cache_types(*arguments.kv, run));
+  if (arguments.kv) {
+    MU_ASSIGN(std::tie(run.k_type, run.v_type), parse_cache_types(*arguments.kv));
+  }
   if (!run.flash_attention && type_info(run.v_type).block_elements > 1) {
     return usage_error(
         "--flash-attention off: llama.cpp then does not accept a quantised V cache; choose another --kv");
@@ -142,10 +157,18 @@ void add_fit_flags(Command& command, FitArguments& arguments) {
   command.add(
       fit_flag("--gpu", "SIZE[,SIZE…]", "GPU memory, such as 24G; for several GPUs, one size each", ValueKind::size),
       arguments.gpu);
+  Flag projector = fit_flag("--mmproj", "FILE", "A projector that is loaded with the model", ValueKind::file);
+  projector.file_patterns = {"*.gguf"};
+  command.add(std::move(projector), arguments.mmproj);
   command.add_memory(fit_flag("--ram", "SIZE", "Host memory; without --gpu, no GPU is assumed", ValueKind::size),
                      arguments.ram);
   command.add_memory(fit_flag("--memory", "SIZE", "Unified memory, shared by CPU and GPU", ValueKind::size),
                      arguments.memory);
+  command.add_memory(fit_flag("--mac", "SIZE",
+                              "Memory of a Mac with Apple silicon, of which macOS gives its GPU two thirds by default, "
+                              "three quarters from 36G on",
+                              ValueKind::size),
+                     arguments.mac);
   command.add_memory(fit_flag("--margin", "SIZE", "Memory to leave free (default: 1G)", ValueKind::size),
                      arguments.margin);
   command.add(fit_flag("--kv", "TYPE[,TYPE]",
@@ -175,9 +198,18 @@ Result<std::optional<memory::FitRequest>> fit_request(const FitArguments& argume
   if (arguments.contexts) {
     MU_ASSIGN(request.contexts, parse_contexts(*arguments.contexts));
   }
+  if (arguments.mmproj) {
+    MU_ASSIGN(const gguf::SplitSet set, gguf::open_set(*arguments.mmproj));
+    MU_ASSIGN(request.projector, memory::projector_memory(set));
+    if (!request.projector) {
+      return input_error("fit-projector", "is not a projector (general.architecture is not clip)", {}, {},
+                         *arguments.mmproj);
+    }
+  }
   if (arguments.gpu) MU_TRY(set_gpus(*arguments.gpu, request.available));
   request.available.ram = arguments.ram;
-  request.available.unified = arguments.memory;
+  request.available.unified = arguments.mac ? memory::gpu_share_of_mac(*arguments.mac) : arguments.memory;
+  request.available.mac = arguments.mac;
   request.available.margin = arguments.margin.value_or(memory::default_margin);
   return request;
 }

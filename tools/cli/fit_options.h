@@ -11,8 +11,9 @@ struct FitArguments {
   std::optional<std::string> contexts;
   std::optional<std::string> kv;
   std::optional<std::string> flash_attention;
+  std::optional<std::string> mmproj;
   std::optional<std::string> gpu;  ///< one size, or several separated by commas
-  std::optional<u64> ram, memory, margin;
+  std::optional<u64> ram, memory, mac, margin;
   std::optional<u64> sequences, batch, ubatch;
   bool unified = false;
   bool full_windows = false;

@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "base/utf8.h"
 #include "cli/all_commands.h"
 
 namespace modelutils::cli {
@@ -28,6 +31,32 @@ std::vector<Summary> summaries() {
 std::vector<std::string> tool_names() {
   std::vector<std::string> names;
   for (Summary& tool : summaries()) names.push_back(std::move(tool.name));
+  return names;
+}
+
+std::string tools_text(std::size_t width) {
+  const std::vector<Summary> tools = summaries();
+  std::size_t longest = 0;
+  for (const Summary& tool : tools) longest = std::max(longest, tool.name.size());
+  std::string text = "Usage: modelutils TOOL [options] …\n\n";
+  for (const Summary& tool : tools) {
+    text += fmt::format("  {:{}}  ", tool.name, longest);
+    append_wrapped(text, tool.text, longest + 4, longest + 4, width);
+  }
+  text += '\n';
+  append_wrapped(text, "'modelutils TOOL -h' shows a tool's examples and most used options.", 0, 0, width);
+  return text;
+}
+
+std::vector<std::string> tools_with(std::string_view option) {
+  std::vector<std::string> names;
+  for_each_command([&]<typename Arguments>(Command (*make)(Arguments&)) {
+    Arguments arguments;
+    const Command command = make(arguments);
+    const bool has_it = std::ranges::any_of(
+        command.flags(), [&](const Flag& flag) { return !flag.is_positional() && flag.long_name() == option; });
+    if (has_it) names.push_back(command.name());
+  });
   return names;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/command.h"
@@ -16,5 +17,11 @@ Command front_command(FrontArguments& arguments);
 
 /// Returns the sorted names of the tools that it can start.
 std::vector<std::string> tool_names();
+
+/// Returns the usage line and the purpose of each tool, wrapped at `width` columns.
+std::string tools_text(std::size_t width);
+
+/// Returns the sorted names of the tools that have an option of this long name.
+std::vector<std::string> tools_with(std::string_view option);
 
 }  // namespace modelutils::cli

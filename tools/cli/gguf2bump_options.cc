@@ -24,13 +24,13 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
        .file_patterns = {"*.bump"},
        .in_usage = true},
       convert.output);
-  command.add(
-      {.names = "--bump-version",
-       .value_name = "N",
-       .help = "Format: 3, BUMPWGT3 (default), or 5, BUMPWGT5 with manifest and map (llama, qwen2, qwen3, gemma3)",
-       .kind = ValueKind::choice,
-       .choices = {"3", "5"}},
-      arguments.bump_version);
+  command.add({.names = "--bump-version",
+               .value_name = "N",
+               .help = "Version of the BUMPWGT format, 3 or 5 (default: 3); 5 adds a manifest and a map, and supports "
+                       "llama, qwen2, qwen3 and gemma3",
+               .kind = ValueKind::choice,
+               .choices = {"3", "5"}},
+              arguments.bump_version);
   command.add({.names = "--config",
                .value_name = "FILE",
                .help = "Where to write config.json (default: next to the weights)",
@@ -44,11 +44,11 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
                "where to write the engine's manifest (default: weights_manifest.json next to the weights)",
        .kind = ValueKind::output_file},
       convert.manifest);
-  command.add({.names = "--context",
-               .value_name = "N",
-               .help = "Context length (default: the model's own)",
-               .kind = ValueKind::number},
-              convert.request.context);
+  command.add_tokens({.names = "--context",
+                      .value_name = "N",
+                      .help = "Context length in tokens, such as 8192 or 32K (default: the model's own)",
+                      .kind = ValueKind::number},
+                     convert.request.context);
   command.add({.names = "--align-head",
                .value_name = "N",
                .help = "Pad every head to a multiple of N elements",

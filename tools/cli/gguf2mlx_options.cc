@@ -29,10 +29,16 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
                    convert.input);
   command.add({.names = "-o,--output",
                .value_name = "DIR",
-               .help = "Output directory",
+               .help = "Output directory; for an image or video model also FILE.safetensors",
                .kind = ValueKind::directory,
                .in_usage = true},
               convert.output);
+  command.add({.names = "--mmproj",
+               .value_name = "FILE",
+               .help = "The model's projector (vision and audio towers): write the directory that mlx-vlm loads",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf"}},
+              convert.projector);
   command.add({.names = "--exact",
                .help = "Fail if any tensor cannot be converted exactly; scales become F32 if 16 bits cannot hold them"},
               convert.forms.exact);
@@ -98,8 +104,9 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
                .choices = {"json"}},
               arguments.report);
   command.example("gguf2mlx model.gguf -o model-mlx", "Convert a model");
-  command.example("gguf2mlx model.gguf -o model-exact --exact --fallback f32", "Convert exactly, whatever the size");
-  command.example("gguf2mlx model.gguf -o model-bf16 --dequantize bf16", "Unquantised weights for transformers");
+  command.example("gguf2mlx model.gguf -o model-exact --exact --fallback f32", "Convert without loss, even if larger");
+  command.example("gguf2mlx model.gguf -o model-bf16 --dequantize bf16", "Write unquantised weights for transformers");
+  command.example("gguf2mlx flux.gguf -o flux.safetensors --dequantize bf16", "Write an image model back to one file");
   command.example("gguf2mlx lora.gguf --base Llama-3.2-1B -o my-lora", "Convert an adapter back to PEFT's format");
   command.add_remote_flags();
   command.daily({"--output", "--exact", "--fallback", "--dequantize", "--shard-size", "--dry-run", "--force"});

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t narrowest = 40;
 constexpr std::size_t widest = 110;
-constexpr std::size_t daily_examples = 5;
+constexpr std::size_t most_examples = 5;  // of -h
+constexpr std::size_t screen_lines = 23;  // of 24; one line is for the shell's prompt
 
 // Returns the column of a flag's explanation. On a narrow terminal the explanation has a line of its own.
 std::size_t help_column(std::size_t width) {
@@ -165,10 +166,9 @@ class HelpText {
     add_heading("Examples");
     for (const Example& example : command_.examples()) append_example(text_, example, width_);
   }
-  void add_first_examples() {
+  void add_first_examples(std::size_t count) {
     add_heading("Examples");
-    const std::vector<Example>& all = command_.examples();
-    for (std::size_t i = 0; i < std::min(all.size(), daily_examples); ++i) append_short_example(text_, all[i], width_);
+    for (std::size_t i = 0; i < count; ++i) append_short_example(text_, command_.examples()[i], width_);
   }
   void add_exit_statuses() {
     add_heading("Exit status");
@@ -204,11 +204,13 @@ std::string help_text(const Command& command, std::size_t width, bool color) {
   return std::move(help.text());
 }
 
-std::string short_help_text(const Command& command, std::size_t width, bool color) {
+namespace {
+
+std::string short_help_with(std::size_t examples, const Command& command, std::size_t width, bool color) {
   HelpText help(command, width, color);
   help.add_title();
   help.add_wrapped("Usage: " + usage_line(command), 0, 2);
-  help.add_first_examples();
+  help.add_first_examples(examples);
   help.add_heading("Most used options");
   for (const std::string& name : command.daily_flags()) {
     for (const Flag& flag : command.flags()) {
@@ -218,6 +220,17 @@ std::string short_help_text(const Command& command, std::size_t width, bool colo
   help.text() += '\n';
   help.add_wrapped("All options: --help. One group: --help=" + joined(group_names(command)), 0, 0);
   return std::move(help.text());
+}
+
+}  // namespace
+
+std::string short_help_text(const Command& command, std::size_t width, bool color) {
+  std::size_t examples = std::min(command.examples().size(), most_examples);
+  while (true) {
+    std::string text = short_help_with(examples, command, width, color);
+    if (examples <= 1 || std::ranges::count(text, '\n') <= std::ptrdiff_t{screen_lines}) return text;
+    --examples;
+  }
 }
 
 std::vector<std::string> group_names(const Command& command) {

@@ -13,7 +13,8 @@ namespace modelutils::cli {
 /// headings bold.
 std::string help_text(const Command& command, std::size_t width, bool color);
 
-/// Returns the text of -h, for one screen: the first examples and the flags of Command::daily().
+/// Returns the text of -h: the flags of Command::daily() and the first examples, as many as fit on a screen of 24
+/// lines.
 std::string short_help_text(const Command& command, std::size_t width, bool color);
 
 /// Returns the text of --help=NAME: one group of flags. Returns nullopt if there is no such group.

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/os/files.h"
 #include "cli/command.h"
+#include "cli/mistakes.h"
 #include "io/atomic_directory.h"
 #include "io/remote_settings.h"
 #include "io/standard_output.h"
@@ -80,7 +81,7 @@ Messages::Messages(std::string tool, CommonOptions options) : tool_(std::move(to
 int Messages::error(const Error& given) const {
   // An input that is also standard output may have been reported as unreadable or broken. Report the real cause.
   const Status safe = standard_output_is_no_input();
-  const Error& error = safe ? given : safe.error();
+  const Error error = safe ? explained(given) : safe.error();
   if (error.code == "out-closed") return exit_ok;  // the reader closed the pipe; not an error
   static bool is_told = false;                     // report this cause once only
   if (!safe && std::exchange(is_told, true)) return exit_status(error);
@@ -121,10 +122,10 @@ void show_output_remarks(const Command& command) {
       });
 }
 
-void show_retries(const Command& command) {
+void show_network_notes(const Command& command) {
   static std::optional<Messages> messages;
   messages.emplace(command);
-  remote_settings().on_retry = [](const std::string& file, const std::string& text) {
+  remote_settings().on_note = [](const std::string& file, const std::string& text) {
     messages->warning(Error{.code = "remote-network", .message = text, .file = file});
   };
 }

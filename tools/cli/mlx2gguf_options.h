@@ -9,7 +9,7 @@ namespace modelutils::cli {
 
 struct Mlx2ggufArguments {
   to_gguf::MlxToGgufOptions convert;
-  std::string fallback = "q8_0";
+  std::string fallback;  ///< empty for the default
   std::string report;
   TypeArguments types;
   std::string mtp;

@@ -29,7 +29,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
   command.description(
       "A and B are models of any readable format: a GGUF file (any part of a split model stands for the whole), a "
       ".safetensors file, an index or a directory, or BUMPWGT3, 4 or 5 weights. Tensors are matched by name, or by "
-      "their GGUF names if the formats differ. Without --data, values are compared only for models of up to 256 MiB "
+      "their GGUF names if the formats differ. Without --data, values are compared only for models of up to 268 MB "
       "whose tensors have the same types and shapes. Sections without a difference are not printed, so equal models "
       "print nothing.");
   command.add_path({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);
@@ -78,7 +78,7 @@ Command model_diff_command(ModelDiffArguments& arguments) {
       command, arguments.page, "Write an HTML page: the changes and, if values were compared, the error by layer",
       "Options",
       "Replace an existing output of --html or --extract-lora (a directory only if it holds nothing but an adapter)");
-  command.example("model-diff model.gguf m.gguf", "Keys, tokenizer, types and shapes: instant, whatever the size");
+  command.example("model-diff model.gguf m.gguf", "Compare keys, tokenizer, types and shapes");
   command.example("model-diff --data model.gguf m.gguf", "Compare values as well");
   command.example("model-diff --data --html diff.html model.gguf m.gguf",
                   "Show a quantisation's error by layer as an HTML page");

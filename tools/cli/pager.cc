@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/os/process.h"
+#include "base/os/programs.h"
 
 namespace modelutils::cli {
 

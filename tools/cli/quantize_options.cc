@@ -1,5 +1,7 @@
 #include "cli/quantize_options.h"
 
+#include "arch/image_models.h"
+#include "cli/option_values.h"
 #include "convert/requantize/quantize_model.h"
 
 namespace modelutils::cli {
@@ -19,8 +21,8 @@ Flag type_flag(std::string_view name, std::string_view value_name, std::string_v
 }  // namespace
 
 bool TypeArguments::is_wanted() const {
-  return type || recipe || like || importance || !tensors.empty() || max_size || gpu || context || pure || keep_exact ||
-         correct;
+  return type || recipe || like || importance || !tensors.empty() || max_size || gpu || context || kv || pure ||
+         keep_exact || correct;
 }
 
 Status TypeArguments::settle(requantize::QuantizeRequest& request) const {
@@ -41,6 +43,9 @@ Status TypeArguments::settle(requantize::QuantizeRequest& request) const {
   request.max_size = max_size;
   request.gpu = gpu;
   request.context = context;
+  if (kv) {
+    MU_ASSIGN(request.cache, parse_cache_types(*kv));
+  }
   request.pure = pure;
   request.keep_exact = keep_exact;
   request.correct = correct;
@@ -78,10 +83,15 @@ void add_type_flags(Command& command, TypeArguments& arguments) {
       type_flag("--gpu", "SIZE", "Choose the best types for a GPU with SIZE of memory; K, M and G are powers of 1024",
                 ValueKind::size),
       arguments.gpu);
-  command.add_memory(
+  command.add_tokens(
       type_flag("--context", "N", "With --gpu: context length in tokens (default: training context; 32K is 32768)",
-                ValueKind::size),
+                ValueKind::number),
       arguments.context);
+  command.add(type_flag("--kv", "TYPE[,TYPE]",
+                        "With --gpu: KV cache type: f16 (default), q8_0, q4_0, …; one for both keys and values, or one "
+                        "for each",
+                        ValueKind::text),
+              arguments.kv);
   command.add(
       type_flag("--keep-exact", "", "Copy tensors that are already quantised to no more bits than the target type",
                 ValueKind::text),
@@ -99,6 +109,26 @@ void add_lora_flag(Command& command, std::vector<std::string>& adapters) {
               adapters);
 }
 
+void add_image_flags(Command& command, to_gguf::MlxToGgufOptions& convert) {
+  command.add({.names = "--arch",
+               .value_name = "NAME",
+               .help = "Architecture of an image or video model that is not recognised: " + arch::image_model_names(),
+               .group = "Image models"},
+              convert.image_architecture);
+  command.add({.names = "--max-dims",
+               .value_name = "N",
+               .help = "Dimensions that a tensor of a video model may have: 5 (default), or 4 to fold those with five, "
+                       "for readers built on ggml",
+               .group = "Image models",
+               .kind = ValueKind::number},
+              convert.max_dims);
+}
+
+Status check_image_flags(const to_gguf::MlxToGgufOptions& convert) {
+  if (!convert.max_dims || convert.max_dims == u64{4} || convert.max_dims == u64{5}) return {};
+  return usage_error("--max-dims takes 4 or 5");
+}
+
 Result<std::vector<adapter::Wanted>> wanted_adapters(const std::vector<std::string>& texts) {
   std::vector<adapter::Wanted> all;
   for (const std::string& text : texts) {
@@ -109,17 +139,18 @@ Result<std::vector<adapter::Wanted>> wanted_adapters(const std::vector<std::stri
 }
 
 Command quantize_command(QuantizeArguments& arguments) {
-  Command command("gguf-quantize", "Quantise a GGUF, MLX or Hugging Face model to a smaller GGUF");
+  Command command("gguf-quantize", "Quantise a GGUF, MLX or Hugging Face model, or an image model, to a smaller GGUF");
   requantize::QuantizeRequest& request = arguments.request;
   command.description(
       "Blocks are byte for byte those of ggml, and mixes those of llama-quantize, with and without an importance "
       "matrix. Tensors already of the target type are copied. Errors are measured against the source's values. The "
       "output is written to a temporary file, checked, and only then renamed.");
   command.add_path({.names = "MODEL",
-                    .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, or - "
-                            "for a GGUF on standard input",
+                    .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, an "
+                            "image model (a file, an index or a folder of diffusers), or - for a GGUF on standard "
+                            "input",
                     .kind = ValueKind::file,
-                    .file_patterns = {"*.gguf"}},
+                    .file_patterns = {"*.gguf", "*.safetensors"}},
                    request.input);
   command.add({.names = "-o,--output",
                .value_name = "OUT.gguf",
@@ -129,6 +160,7 @@ Command quantize_command(QuantizeArguments& arguments) {
                .in_usage = true},
               request.output);
   add_type_flags(command, arguments.types);
+  add_image_flags(command, request.conversion);
   add_lora_flag(command, arguments.adapters);
   command.add({.names = "--exact", .help = "Fail if the values of any tensor change"}, request.exact);
   command.add({.names = "--threads",
@@ -146,13 +178,15 @@ Command quantize_command(QuantizeArguments& arguments) {
                .kind = ValueKind::choice,
                .choices = {"json"}},
               arguments.report);
-  command.example("gguf-quantize model.gguf -o m.gguf", "Q4_K_M");
-  command.example("gguf-quantize model -o m.gguf --type IQ4_XS", "From a directory");
+  command.example("gguf-quantize model.gguf -o m.gguf", "Quantise to Q4_K_M, the default");
+  command.example("gguf-quantize model -o m.gguf --type IQ4_XS", "Quantise a model directory");
+  command.example("gguf-quantize flux1-dev.safetensors -o flux1-dev-Q4_K_S.gguf --type Q4_K_S",
+                  "Quantise an image model for ComfyUI-GGUF");
   command.example("gguf-quantize model.gguf -o m.gguf --type Q5_K_M --tensor 'token_embd.weight=Q8_0'",
                   "Keep one tensor at higher precision");
   command.example("gguf-quantize model.gguf --lora my-lora -o merged.gguf",
                   "Merge an adapter, keeping the model's types");
-  command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "The best quality that fits");
+  command.example("gguf-quantize model.gguf -o m.gguf --gpu 24G --context 32K", "Choose the best types that fit");
   command.add_remote_flags();
   command.daily({"--output", "--type", "--tensor", "--imatrix", "--max-size", "--dry-run", "--force"});
   return command;

@@ -8,7 +8,7 @@ namespace modelutils::cli {
 
 /// The options that choose tensor types.
 struct TypeArguments {
-  std::optional<std::string> type, recipe, like, importance;
+  std::optional<std::string> type, recipe, like, importance, kv;
   std::vector<std::string> tensors;
   std::optional<u64> max_size, gpu, context;
   bool pure = false, keep_exact = false, correct = false;
@@ -20,6 +20,11 @@ struct TypeArguments {
 };
 
 void add_type_flags(Command& command, TypeArguments& arguments);
+
+/// Adds --arch and --max-dims.
+void add_image_flags(Command& command, to_gguf::MlxToGgufOptions& convert);
+/// Error: usage.
+Status check_image_flags(const to_gguf::MlxToGgufOptions& convert);
 
 /// Adds --lora, which is repeatable.
 void add_lora_flag(Command& command, std::vector<std::string>& adapters);

@@ -1,6 +1,7 @@
 #include "cli/quantize_tool.h"
 
 #include "base/os/files.h"
+#include "cli/remarks.h"
 #include "io/atomic_output.h"
 #include "io/standard_output.h"
 #include "report/tool_reports.h"
@@ -12,9 +13,11 @@ namespace {
 // The report goes to standard output unless that carries the GGUF. The summary is a message and goes to standard error.
 Status show_quantized(const requantize::QuantizeRequest& request, std::string_view form, const CommonOptions& common,
                       const Messages& messages, const requantize::QuantizeReport& report) {
-  for (const Finding& remark : report.remarks.findings()) messages.remark(remark, report.input);
+  show_remarks(messages, common, report.remarks.findings(), report.input);
+  if (report.projector) show_remarks(messages, common, report.projector->remarks.findings(), report.input);
   const bool plan = request.dry_run;
-  const bool stdout_is_free = plan || !is_standard_output(request.output);
+  const bool stdout_is_free =
+      plan || !(is_standard_output(request.output) || is_standard_output(request.conversion.with_projector));
   TextOutput out(stdout_is_free && (plan || !form.empty()) ? os::standard_output : os::standard_error);
   if (form == "json") {
     out << quantize_json(report);

@@ -15,7 +15,7 @@ namespace modelutils::cli {
 namespace {
 
 int internal_error_line(const char* name, const char* what, const char* more) {
-  // Does not allocate, because memory may be exhausted.
+  // Must not allocate, because memory may be exhausted.
   for (const char* part : {name, ": ", what, more, " [internal]\n"}) {
     std::size_t size = 0;
     while (part[size] != '\0') ++size;

@@ -55,6 +55,9 @@ Command verify_command(VerifyArguments& arguments) {
        "the Hub's JSON, a Git LFS pointer; - reads standard input. Without a PATH, the files named in it are checked",
        compare_group, ValueKind::file},
       arguments.verify.manifest);
+  command.add(
+      {"--sha256", "HEX", "Compare the file's SHA-256 with these 64 digits, as a web page shows them", compare_group},
+      arguments.verify.sha256);
   command.add({"--published", "ADDRESS",
                "Compare files with the Hub's current listing: sizes, checksums, revision and missing files of "
                "hf://ORG/REPO[@REVISION][/PATH]",
@@ -112,12 +115,13 @@ Command verify_command(VerifyArguments& arguments) {
       arguments.certificate);
   command.add({"--explain", "CODE", "Explain a finding: what it means, how it happens and what to do", output_group},
               arguments.explain);
-  command.example("verify model.gguf", "Check the structure: instant, whatever the size");
+  command.example("verify model.gguf", "Check the structure; instant for any size");
   command.example("verify --data model.gguf", "Check the structure and every value");
   command.example("verify --hash sha256 model.gguf > model.manifest", "Save checksums of all tensors");
   command.example("verify .", "Check every model in and below the current directory");
-  command.example("verify --format sarif . > verify.sarif", "For code scanning in a CI system");
+  command.example("verify --format sarif . > verify.sarif", "Write a report for code scanning in CI");
   command.example("verify --explain gguf-length", "Explain a finding");
+  command.example("verify --sha256 HEX model.gguf", "Check a download against the digest on its web page");
   command.example("verify --check model.manifest model.gguf", "Find out whether anything has changed since");
   command.add_remote_flags();
   command.add_pager();

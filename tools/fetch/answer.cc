@@ -1,7 +1,5 @@
 #include "fetch/answer.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -13,8 +11,13 @@ namespace {
 constexpr std::size_t max_headers = 256 << 10;
 constexpr std::size_t max_shown = 40;
 
+bool is_same(std::string_view text, std::string_view lower) {
+  const auto is_equal = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), is_equal);
+}
+
 bool begins_with(std::string_view text, std::string_view start) {
-  return text.size() >= start.size() && strncasecmp(text.data(), start.data(), start.size()) == 0;
+  return is_same(text.substr(0, start.size()), start);
 }
 
 bool may_pass(long status) {
@@ -82,7 +85,7 @@ std::string Answer::header(const char* name) const {
 
 std::string version_of(const Answer& answer) {
   std::string etag = answer.header("etag");
-  if (begins_with(etag, "W/")) etag.erase(0, 2);
+  if (begins_with(etag, "w/")) etag.erase(0, 2);
   return etag.empty() ? answer.header("last-modified") : etag;
 }
 
@@ -94,7 +97,7 @@ std::optional<u64> total_of(const Answer& answer) {
 
 std::optional<Failure> check_answer(const Answer& answer, const Asked& asked) {
   const std::string encoding = answer.header("content-encoding");
-  if (!encoding.empty() && strcasecmp(encoding.c_str(), "identity") != 0) {
+  if (!encoding.empty() && !is_same(encoding, "identity")) {
     return Failure{"remote-answer",
                    "the server sent the encoding " + encoding.substr(0, max_shown) + ", which was not requested"};
   }

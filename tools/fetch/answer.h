@@ -17,6 +17,8 @@ struct Failure {
   std::string message;
   bool again = false;  ///< probably temporary: worth another attempt
   u64 wait = 0;        ///< seconds to wait, if the server asked for a delay
+  /// The name of the host has no address: most likely mistyped, unless the host has answered before.
+  bool is_unknown_host = false;
 };
 
 inline constexpr u64 longest_wait = 60;                  ///< longest accepted delay in seconds

@@ -49,7 +49,7 @@ class Exchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  /// Waits for data, at most this long, and passes on what there is.
+  /// Waits for data, for at most this time, and passes on the available data.
   virtual void work(int milliseconds) = 0;
   /// True if the answer has ended, successfully or not, or the receiver wants no more.
   bool is_done() const { return is_done_; }

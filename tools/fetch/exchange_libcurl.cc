@@ -1,12 +1,13 @@
 // Sends requests with libcurl. All exchanges share their connections.
 #include <curl/curl.h>
-#include <netdb.h>
 
-#include <cstdlib>
-
+#include "base/os/process.h"
+#include "base/os/programs.h"
 #include "fetch/exchange.h"
 
 namespace fetch {
+
+namespace os = modelutils::os;
 
 namespace {
 
@@ -65,10 +66,9 @@ class LibcurlExchange : public Exchange {
   }
 
   static curl_socket_t on_socket(void* self, curlsocktype, curl_sockaddr* to) {
-    char address[NI_MAXHOST];
-    const bool is_known = getnameinfo(&to->addr, to->addrlen, address, sizeof address, nullptr, 0, NI_NUMERICHOST) == 0;
-    if (!is_known || !of(self).receiver_.may_connect(address)) return CURL_SOCKET_BAD;
-    return ::socket(to->family, to->socktype, to->protocol);
+    const auto address = os::address_text(&to->addr, to->addrlen);
+    if (!address || !of(self).receiver_.may_connect(*address)) return CURL_SOCKET_BAD;
+    return os::open_socket(to->family, to->socktype, to->protocol);
   }
 
   // The connection may be a reused one, which on_socket() has not seen for this request.
@@ -86,7 +86,9 @@ class LibcurlExchange : public Exchange {
     curl_easy_setopt(curl_, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl_, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl_, CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.silence));
-    if (const char* trusted = std::getenv("SSL_CERT_FILE")) curl_easy_setopt(curl_, CURLOPT_CAINFO, trusted);
+    if (const auto trusted = os::environment("SSL_CERT_FILE")) {
+      curl_easy_setopt(curl_, CURLOPT_CAINFO, trusted->c_str());  // copied
+    }
     curl_easy_setopt(curl_, CURLOPT_HEADERFUNCTION, &LibcurlExchange::on_header);
     curl_easy_setopt(curl_, CURLOPT_HEADERDATA, this);
     curl_easy_setopt(curl_, CURLOPT_WRITEFUNCTION, &LibcurlExchange::on_body);

@@ -1,29 +1,22 @@
-// Sends requests with the program curl, for statically linked builds, which cannot resolve names. Each request is one
-// run of curl. It gets its settings on standard input, so that the token does not appear in process lists, and does not
-// follow redirects. It may connect only to addresses that getent resolved and the receiver accepted, or to a proxy that
-// the environment names.
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// Sends requests with the program curl, for statically linked builds, which cannot resolve names, and for Windows,
+// which brings curl. Each request is one run of curl. It gets its settings on standard input, so that the token does
+// not appear in process lists, and does not follow redirects. It may connect only to addresses that getent (on Windows
+// this program) resolved and the receiver accepted, or to a proxy that the environment names.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <sstream>
 
+#include "base/os/process.h"
+#include "base/os/programs.h"
 #include "fetch/exchange.h"
 #include "fetch/place.h"
 #include "fetch/url.h"
 
-extern char** environ;
-
 namespace fetch {
+
+namespace os = modelutils::os;
 
 namespace {
 
@@ -56,76 +49,12 @@ std::vector<std::string> addresses_in(const std::string& said) {
   return all;
 }
 
-// A program from PATH whose standard input and output are one socket. Its standard error is discarded.
-class Program {
- public:
-  Program() = default;
-  ~Program() { end(); }
-  Program(const Program&) = delete;
-  Program& operator=(const Program&) = delete;
-
-  // Starts the program, after ending one that still runs, with `input` as its standard input. Returns 0 or the errno
-  // value (ENOENT: not in PATH).
-  int start(std::vector<std::string> arguments, const std::string& input) {
-    end();
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return errno;
-    socket_ = ends[0];
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    const int error = ::posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    if (error != 0) process_ = 0;
-    // If the program has ended meanwhile, its status tells why.
-    for (std::size_t at = 0; error == 0 && at < input.size();) {
-      const ssize_t sent = ::send(socket_, input.data() + at, input.size() - at, MSG_NOSIGNAL);
-      if (sent <= 0) break;
-      at += static_cast<std::size_t>(sent);
-    }
-    ::shutdown(socket_, SHUT_WR);
-    return error;
-  }
-
-  // Waits for output, at most this long, and appends what there is to `out`. Returns false at the end of the output.
-  bool read(std::string& out, int milliseconds) {
-    pollfd output{socket_, POLLIN, 0};
-    if (::poll(&output, 1, milliseconds) <= 0) return true;
-    const std::size_t before = out.size();
-    out.resize(before + most_read);
-    const ssize_t got = ::recv(socket_, out.data() + before, most_read, 0);
-    out.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-    return got > 0;
-  }
-
-  // Waits for the program's end. Returns its exit status, or nullopt if a signal ended it.
-  std::optional<int> status() {
-    int status = 0;
-    if (process_ == 0) return {};
-    while (::waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-    }
-    process_ = 0;
-    if (!WIFEXITED(status)) return {};
-    return WEXITSTATUS(status);
-  }
-
-  void end() {
-    if (process_ != 0) ::kill(process_, SIGKILL);
-    (void)status();
-    if (socket_ >= 0) ::close(socket_);
-    socket_ = -1;
-  }
-
- private:
-  pid_t process_ = 0;
-  int socket_ = -1;
-};
+// A command that prints the addresses of a host, one at the start of each line.
+os::Partner::Command resolver(const std::string& host) {
+  if (os::resolves_hosts())
+    return {.program = os::own_program(), .words = {"fetch", "addresses", host}, .is_quiet = true};
+  return {.program = "getent", .words = {"getent", "ahosts", host}, .is_quiet = true};
+}
 
 // The addresses of the hosts that were resolved; none for an unknown name. A failed request removes its host.
 std::map<std::string, std::vector<std::string>>& known() {
@@ -144,10 +73,11 @@ bool is_ambiguous(const Url& url) {
 class ProgramExchange : public Exchange {
  public:
   ProgramExchange(const Request& request, Receiver& receiver) : request_(request), receiver_(receiver) { begin(); }
+  ~ProgramExchange() override { program_.kill(); }
 
   void work(int milliseconds) override {
-    // What is left of a body was not accepted, and is offered again before more is read.
-    const bool is_end = (buffer_.empty() || !has_headers_) && !program_.read(buffer_, milliseconds);
+    // The part of a body that the receiver did not accept; it is offered again before more is read.
+    const bool is_end = (buffer_.empty() || !has_headers_) && !read(milliseconds);
     if (!is_sent_) {
       const auto patience = std::chrono::milliseconds(750) * request_.silence;
       if (is_end || Clock::now() - begun_ > patience) resolve();
@@ -178,7 +108,7 @@ class ProgramExchange : public Exchange {
     url_ = *url;
     if (is_address(url_.host)) known()[url_.host] = {url_.host};
     if (known().count(url_.host) != 0) return send();
-    start({"getent", "ahosts", url_.host}, {});
+    start(resolver(url_.host), {});
   }
 
   // A name may be unknown here and known to a proxy.
@@ -203,12 +133,12 @@ class ProgramExchange : public Exchange {
     if (request_.without_proxy) settings += setting("noproxy", "*");
     if (!request_.range.empty()) settings += setting("range", request_.range);
     for (const std::string& header : request_.headers) settings += setting("header", header);
-    if (const char* trusted = std::getenv("SSL_CERT_FILE")) settings += setting("cacert", trusted);
-    start({"curl", "-q", "--config", "-"}, settings);
+    if (const auto trusted = os::environment("SSL_CERT_FILE")) settings += setting("cacert", *trusted);
+    start({.program = "curl", .words = {"curl", "-q", "--config", "-"}, .is_quiet = true}, settings);
   }
 
-  // "example.org:443:192.0.2.1,[2001:db8::1]": makes curl use these addresses for the host, or for an unknown name one
-  // to which there are no connections.
+  // "example.org:443:192.0.2.1,[2001:db8::1]": makes curl use these addresses for the host. For an unknown name, uses
+  // an address to which no connection is possible.
   std::string pinned() const {
     std::string text;
     for (const std::string& address : addresses_) {
@@ -217,12 +147,27 @@ class ProgramExchange : public Exchange {
     return url_.host + ":" + url_.port + ":" + (text.empty() ? "255.255.255.255" : text.substr(1));
   }
 
-  void start(const std::vector<std::string>& command, const std::string& input) {
-    const int error = program_.start(command, input);
-    if (error == 0) return;
-    finish(Failure{"remote-helper", error == ENOENT ? "the program that reads addresses needs curl and getent, but " +
-                                                          command[0] + " is not in the PATH: install " + command[0]
-                                                    : "the program that reads addresses cannot start " + command[0]});
+  void start(const os::Partner::Command& command, const std::string& input) {
+    const int error = program_.start(command);
+    if (error == 0) {
+      program_.send(input);  // if the program has ended meanwhile, its status gives the reason
+      program_.end_input();
+      return;
+    }
+    const std::string needed = os::resolves_hosts() ? "curl" : "curl and getent";
+    finish(Failure{"remote-helper", error == ENOENT
+                                        ? "the program that reads addresses needs " + needed + ", but " +
+                                              command.program + " is not in the PATH: install " + command.program
+                                        : "the program that reads addresses cannot start " + command.program});
+  }
+
+  // Appends what the program has written to buffer_, waiting for it at most this long. Returns false at its end.
+  bool read(int milliseconds) {
+    const std::size_t before = buffer_.size();
+    buffer_.resize(before + most_read);
+    const auto got = program_.receive_some(buffer_.data() + before, most_read, milliseconds);
+    buffer_.resize(before + got.value_or(0));
+    return got != std::size_t{0};
   }
 
   // The headers precede the body on curl's output. Trailers would follow it, but we do not ask servers for any (TE).
@@ -247,7 +192,7 @@ class ProgramExchange : public Exchange {
   const Clock::time_point begun_ = Clock::now();
   Url url_;
   std::vector<std::string> addresses_;
-  Program program_;
+  os::Partner program_;
   std::string buffer_;  // output that was not passed on
   bool is_sent_ = false;
   bool is_interim_ = false;

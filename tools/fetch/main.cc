@@ -5,22 +5,24 @@
 //   -> open FILE \n ADDRESS \n TOKEN    FILE is a number chosen by the caller; the token may be empty
 //   -> read FILE OFFSET SIZE           or
 //   -> whole FILE MOST
-//   <- again MESSAGE                   before each retry
+//   <- note MESSAGE                    before each retry, and when the server is slow
 //   <- part BYTES                      followed by the next bytes of a long range; finally
 //   <- ok BYTES TOTAL|- COMMIT|- VERSION|-     followed by the last bytes, or
 //   <- failed CODE MESSAGE             which makes the parts void
 //   -> close FILE
 //
-// It ends at the end of its standard input.
-#include <unistd.h>
-
+// It ends at the end of its standard input. `fetch addresses HOST` prints the addresses of a host, where
+// os::resolves_hosts().
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 #include <map>
 #include <memory>
 
+#include "base/os/process.h"
+#include "base/os/programs.h"
 #include "fetch/transfer.h"
+
+namespace os = modelutils::os;
 
 namespace {
 
@@ -78,9 +80,14 @@ void serve(fetch::Session& session) {
 
 }  // namespace
 
-int main(int, char**) {
+int main(int argc, char** argv) {
+  os::prepare_process();
+  os::ignore_closed_pipes();  // is_abandoned() notices a tool that has ended
   std::ios::sync_with_stdio(false);
-  std::signal(SIGPIPE, SIG_IGN);  // a tool that has ended is noticed by poll()
+  if (argc == 3 && argv[1] == std::string_view("addresses")) {
+    for (const std::string& address : os::host_addresses(argv[2])) std::cout << address << '\n';
+    return 0;
+  }
   fetch::Session session;
   if (!(std::cin >> session.silence >> session.allow_private_redirect)) {
     std::cerr << "fetch: started by the modelutils tools to read addresses\n";
@@ -89,5 +96,5 @@ int main(int, char**) {
   session.deliver = &answer_part;
   serve(session);
   // Skips libcurl's cleanup: the system does it faster, and the tool waits for us to end.
-  ::_exit(0);
+  os::exit_now(0);
 }

@@ -1,14 +1,15 @@
 #include "fetch/place.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
 
+#include "base/os/programs.h"
+
 namespace fetch {
+
+namespace os = modelutils::os;
 
 namespace {
 
@@ -27,15 +28,6 @@ std::uint32_t four_bytes(const unsigned char* bytes) {
          std::uint32_t{bytes[3]};
 }
 
-// Returns the bytes of an address, of an IPv4 one as ::ffff:a.b.c.d.
-std::optional<std::array<unsigned char, 16>> bytes_of(const std::string& address) {
-  std::array<unsigned char, 16> bytes{};
-  if (inet_pton(AF_INET6, address.c_str(), bytes.data()) == 1) return bytes;
-  bytes[10] = bytes[11] = 0xFF;
-  if (inet_pton(AF_INET, address.c_str(), &bytes[12]) == 1) return bytes;
-  return {};
-}
-
 // Returns the IPv4 address embedded in an IPv6 one: ::a.b.c.d, ::ffff:a.b.c.d, 64:ff9b::a.b.c.d, 2002:aabb:ccdd::.
 std::optional<std::uint32_t> inner_ipv4(const unsigned char* bytes) {
   constexpr unsigned char translated[12] = {0, 0x64, 0xFF, 0x9B};
@@ -49,7 +41,7 @@ std::optional<std::uint32_t> inner_ipv4(const unsigned char* bytes) {
 }  // namespace
 
 bool is_address(const std::string& text) {
-  return bytes_of(text).has_value();
+  return os::address_bytes(text).has_value();
 }
 
 bool is_loopback(const std::string& address) {
@@ -57,7 +49,7 @@ bool is_loopback(const std::string& address) {
 }
 
 bool is_private(const std::string& address) {
-  const auto bytes = bytes_of(address.substr(0, address.find('%')));
+  const auto bytes = os::address_bytes(address.substr(0, address.find('%')));
   if (!bytes) return true;
   if (const auto inner = inner_ipv4(bytes->data())) return is_private_ipv4(*inner);
   // Unique local; link-local and site-local; multicast.

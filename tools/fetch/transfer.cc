@@ -1,15 +1,15 @@
 #include "fetch/transfer.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <iostream>
 
+#include "base/os/programs.h"
 #include "fetch/place.h"
 #include "fetch/url.h"
 
 namespace fetch {
+
+namespace os = modelutils::os;
 
 namespace {
 
@@ -18,18 +18,12 @@ constexpr int max_failures = 5;
 constexpr u64 bytes_of_recovery = 1 << 20;  // after this many bytes without a failure, earlier ones are forgotten
 constexpr auto time_for_trouble = std::chrono::seconds(60);
 constexpr auto longest_attempt_in_trouble = std::chrono::seconds(90);
+constexpr auto silence_to_tell = std::chrono::seconds(4);
 constexpr auto slow_window = std::chrono::seconds(20);
 constexpr u64 slow_bytes = 20 * 1000;
 constexpr std::size_t bytes_of_part = 128 << 10;
 constexpr int poll_milliseconds = 200;
 constexpr std::size_t max_error_body = 4 << 10;
-
-// Waits until the parent process has ended or has closed our standard input, so that the answer is no longer wanted.
-// Returns false if neither happens within this time.
-bool is_abandoned(u64 seconds) {
-  pollfd input{STDIN_FILENO, POLLRDHUP, 0};
-  return ::poll(&input, 1, static_cast<int>(seconds * 1000)) > 0;
-}
 
 std::string seconds_text(u64 seconds) {
   return std::to_string(seconds) + (seconds == 1 ? " second" : " seconds");
@@ -46,6 +40,7 @@ bool File::is_full() const {
 
 bool File::take_header(std::string_view line) {
   last_byte_ = Clock::now();
+  has_answered_ = true;
   if (answer_.add_line(line)) return true;
   failure_ = Failure{"remote-answer", "the headers of the response do not end"};
   return false;
@@ -147,6 +142,15 @@ void File::begin() {
   exchange_ = Exchange::begin(request(), *this);
 }
 
+// Tells the user once per file why nothing happens.
+void File::tell_of_slowness(Clock::time_point now) {
+  const auto longest = std::chrono::seconds(session_.silence);
+  if (is_slowness_told_ || now - last_byte_ < silence_to_tell || longest <= silence_to_tell) return;
+  is_slowness_told_ = true;
+  std::cout << "note no data for " << seconds_text(silence_to_tell.count()) << "; giving up after "
+            << seconds_text(session_.silence) << std::endl;
+}
+
 // Runs until the requested bytes have arrived, the answer has ended, or a timeout has expired.
 std::optional<Failure> File::drive() {
   last_byte_ = Clock::now();
@@ -174,7 +178,8 @@ std::optional<Failure> File::drive() {
     if (now > deadline_) failure_ = Failure{"remote-network", "gave up: no success within the time limit"};
     if (now - looked > std::chrono::milliseconds(poll_milliseconds)) {  // not for every TLS record
       looked = now;
-      if (is_abandoned(0)) failure_ = Failure{"remote-helper", "the tool has ended"};
+      tell_of_slowness(now);
+      if (os::is_abandoned(0)) failure_ = Failure{"remote-helper", "the tool has ended"};
     }
   }
   return failure_ ? failure_ : exchange_->failure();
@@ -293,13 +298,14 @@ std::optional<Failure> File::insist(std::string& out) {
     // Without ranges the file is read again from its start. That is safe only if the version shows that it is the same
     // file.
     if (!asked_.has_ranges && asked_.offset > 0 && asked_.version.empty()) failed->again = false;
+    if (failed->is_unknown_host) failed->again = has_answered_;
     const auto now = Clock::now();
     if (!trouble_) trouble_ = now;
     const u64 wait = failed->wait > 0 ? failed->wait : u64{1} << std::min(failures_, 3);
     if (!failed->again || ++failures_ >= max_failures) return failed;
     if (now + std::chrono::seconds(wait) >= *trouble_ + time_for_trouble) return failed;
-    std::cout << "again " << failed->message << "; trying again in " << seconds_text(wait) << std::endl;
-    if (is_abandoned(wait)) return failed;
+    std::cout << "note " << failed->message << "; trying again in " << seconds_text(wait) << std::endl;
+    if (os::is_abandoned(static_cast<int>(wait * 1000))) return failed;
   }
 }
 

@@ -55,6 +55,7 @@ class File : private Receiver {
   bool is_full() const;
   u64 arrived() const;
   void deliver();
+  void tell_of_slowness(Clock::time_point now);
   void take(const char* data, std::size_t bytes);
 
   Session& session_;
@@ -71,6 +72,8 @@ class File : private Receiver {
   std::optional<Clock::time_point> trouble_;
   int failures_ = 0;
   bool has_stalled_ = false;
+  bool has_answered_ = false;  // the host is known
+  bool is_slowness_told_ = false;
   u64 arrived_since_ = 0;
 
   // State of the request in progress or last ended, or of an answer without ranges that later reads continue.
@@ -85,7 +88,7 @@ class File : private Receiver {
   u64 received_ = 0;
   Clock::time_point last_byte_;
   Clock::time_point deadline_;
-  std::unique_ptr<Exchange> exchange_;  // the last member, so that it ends before what it passes to us is gone
+  std::unique_ptr<Exchange> exchange_;  // last, so that it is destroyed before the members that it writes to
 };
 
 }  // namespace fetch

@@ -1,9 +1,8 @@
 #include "fetch/url.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
 #include <algorithm>
+
+#include "base/os/programs.h"
 
 namespace fetch {
 
@@ -37,8 +36,7 @@ bool is_host(std::string_view host) {
 }
 
 bool is_ipv6(const std::string& text) {
-  in6_addr address;
-  return inet_pton(AF_INET6, text.c_str(), &address) == 1;
+  return text.find(':') != std::string::npos && modelutils::os::address_bytes(text).has_value();
 }
 
 // Returns the length of the scheme before a colon; 0 if there is none.

@@ -99,7 +99,7 @@ std::string limits_text(const arch::Family& family) {
 std::string architectures_page() {
   std::string page =
       "# Architectures\n\n"
-      "What `mlx2gguf` converts, and what `verify` knows of GGUF files. This page is written from the rows of\n"
+      "What `mlx2gguf` converts, and what `verify` knows about GGUF files. This page is written from the rows of\n"
       "`lib/arch/families` (`scripts/build; build/release/tools/generate/modelutils_generate --architectures`); a "
       "test\n"
       "compares the two. How to add a family: [adding-an-architecture.md](adding-an-architecture.md).\n\n"

@@ -30,7 +30,7 @@ std::string escaped(std::string_view text, std::string_view special) {
 }
 
 // Quotes text for bash and zsh.
-std::string quoted(std::string text) {
+std::string in_quotes(std::string text) {
   replace_all(text, "'", "'\\''");
   return "'" + text + "'";
 }
@@ -146,7 +146,7 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
     std::string action = zsh_action(flag, identifier(command));
     if (flag.is_positional()) {
       if (takes_addresses(command)) action = fmt::format(" _{}_models {}", identifier(command), action);
-      line(quoted(fmt::format("{}:{}:{}", flag.repeatable ? "*" : "1", value, action)));
+      line(in_quotes(fmt::format("{}:{}:{}", flag.repeatable ? "*" : "1", value, action)));
       continue;
     }
     const std::vector<std::string> names = names_of(flag);
@@ -158,9 +158,9 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
                                    : names.size() == 1 ? ""
                                                        : fmt::format("({})", joined(names, " "));
       if (name == "--help")
-        line(quoted(fmt::format("{}--help=-{}::group:(@groups@)", excluded, help)));
+        line(in_quotes(fmt::format("{}--help=-{}::group:(@groups@)", excluded, help)));
       else
-        line(quoted(excluded + name + std::string(join) + tail));
+        line(in_quotes(excluded + name + std::string(join) + tail));
     }
   }
   replace_all(text, "@specs@", specs);
