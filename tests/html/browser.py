@@ -52,11 +52,14 @@ class Browser:
                     raise RuntimeError("%s: %s" % (method, message["error"]["message"]))
                 return message["result"]
 
-    def open(self, address):
+    def open(self, address, before=""):
+        """Opens a page; `before` is a script that runs before those of the page."""
         self.events = []
+        script = self.call("Page.addScriptToEvaluateOnNewDocument", source=before)["identifier"]
         self.call("Page.navigate", url=address)
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self.receive()
+        self.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
         self.settle()
 
     def frames(self):

@@ -16,8 +16,8 @@ WIDTHS, THEMES = (360,) if SAMPLE else (360, 800, 1600), ("light", "dark")
 PRINTABLE = 703  # CSS pixels of A4 between margins of 12 mm
 SECTIONS = {
     "model": ["model", "types", "layers", "memory", "keys", "template", "tensors", "vocabulary"],
-    "values": ["model", "types", "layers", "memory", "statistics", "keys", "template", "tensors", "vocabulary"],
-    "directory": ["model", "remarks", "types", "layers", "memory", "statistics", "keys", "template", "tensors", "vocabulary"],
+    "values": ["model", "types", "layers", "memory", "keys", "template", "statistics", "tensors", "vocabulary"],
+    "directory": ["model", "remarks", "types", "layers", "memory", "keys", "template", "statistics", "tensors", "vocabulary"],
     "diff": ["summary", "error", "types", "keys"],
     "hostile": ["model", "remarks", "types", "layers", "keys", "template", "tensors", "vocabulary"],
 }
@@ -64,6 +64,36 @@ def status(browser, table):
     return browser.run("document.querySelector('#%s-table .status').textContent" % table)
 
 
+SEE_THE_VOCABULARY = "document.getElementById('vocabulary').scrollIntoView({ behavior: 'instant' })"
+
+
+def wait_for(browser, condition):
+    """Waits until a condition of the page holds, ten seconds at most. Returns whether it does."""
+    return browser.run("""new Promise((done) => {
+      const end = Date.now() + 10000;
+      const look = () => ((%s) ? done(true) : Date.now() > end ? done(false) : setTimeout(look, 20));
+      look();
+    })""" % condition)
+
+
+def vocabulary(browser, page):
+    """The vocabulary is unpacked when it is seen, and a search that has begun goes on. A browser that cannot unpack it
+    says so, and where the tokens are."""
+    browser.open(page)
+    expect("tokens before they are seen", status(browser, "vocabulary"), "1–100 of 256")
+    browser.run("document.getElementById('vocabulary-search').focus({ preventScroll: true })")
+    browser.run("document.activeElement.value = 'zz'; " + SEE_THE_VOCABULARY)
+    expect("all tokens", wait_for(browser, "document.querySelector('#vocabulary-table .status').textContent.includes('128,256')"), True)
+    expect("the search goes on", browser.run("`${document.activeElement.id} ${document.activeElement.value}`"), "vocabulary-search zz")
+    expect("unpacking: complaints", browser.complaints(), [])
+    browser.open(page, "delete window.DecompressionStream")
+    browser.run(SEE_THE_VOCABULARY)
+    text = "document.getElementById('vocabulary').textContent"
+    expect("without DecompressionStream", wait_for(browser, text + ".includes('gguf-dump --tokens all model.gguf')"), True)
+    expect("its tokens", status(browser, "vocabulary"), "1–100 of 256")
+    expect("without DecompressionStream: complaints", browser.complaints(), [])
+
+
 def by_keyboard(browser):
     """Uses the page of a model with the keyboard only."""
     browser.run("document.body.focus(); scrollTo(0, 0)")
@@ -73,7 +103,7 @@ def by_keyboard(browser):
     for key in ("ArrowRight", "End", "Home"):
         browser.press(key)
     expect("the largest tensor", browser.run("document.querySelector('#types .status').textContent"),
-           "output.weight: Q6_K, 4096 × 128256, 411.0 MiB, 8.8 % of all")
+           "output.weight: Q6_K, 4096 × 128256, 431 MB, 8.8 % of all")
     browser.tab_to("#layers summary")
     browser.press("Enter")
     expect("a part folds", browser.run("document.querySelector('#layers details').open"), False)
@@ -92,6 +122,7 @@ def by_keyboard(browser):
     browser.press("Enter")
     expect("the largest first", browser.run("document.querySelector('#tensors-table tbody th').textContent"), "output.weight")
     browser.tab_to("#vocabulary-search")
+    wait_for(browser, "document.querySelector('#vocabulary-table .status').textContent.includes('128,256')")
     browser.type("zzzz")
     expect("no token", status(browser, "vocabulary"), "nothing found among 128,256")
 
@@ -147,6 +178,7 @@ def main():
                 everywhere(browser, name, pictures)
                 if name == "model":
                     by_keyboard(browser)
+                    vocabulary(browser, "file://%s/%s.html" % (pages, name))
                 if name == "hostile":
                     hostile(browser)
             if os.path.exists(os.path.join(pages, "notebook.html")):

@@ -99,16 +99,17 @@ class Element extends Node {
   }
 }
 
-/// A document with the elements that page.html has, and with `data` as the block of JSON.
-export function browser(data = '[\n]') {
+/// A document with the elements that page.html has, with `data` as the block of JSON and `block` as the compressed one.
+export function browser(data = '[\n]', block = null) {
   const root = new Element('html');
-  const places = new Map(['top', 'contents', 'page', 'bottom', 'data'].map((id) => {
+  const places = new Map(['top', 'contents', 'page', 'bottom', 'data', ...(block === null ? [] : ['vocabulary-block'])].map((id) => {
     const element = new Element(id === 'data' ? 'script' : 'div');
     element.setAttribute('id', id);
     root.append(element);
     return [id, element];
   }));
   places.get('data').append(data);
+  places.get('vocabulary-block')?.append(block);
   return {
     Node, TextDecoder, atob, Uint8Array,
     location: { protocol: 'file:' },

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import vm from 'node:vm';
+import { gzipSync } from 'node:zlib';
 import { browser } from './dom.mjs';
 
 const [folder, pages] = process.argv.slice(2);
@@ -38,11 +39,12 @@ const tests = {
 
   'numbers for people'() {
     const { size, share, short, float32, ranges, amount } = functions('size', 'share', 'short', 'float32', 'ranges', 'amount');
-    assert.deepEqual([0, 1023, 1024, 1048576 * 1.5, 2 ** 50, null].map(size), ['0 bytes', '1023 bytes', '1.0 KiB', '1.5 MiB', '1024.0 TiB', '?']);
+    assert.deepEqual([0, 999, 1000, 999499, 999500, 1.5e6, 12345678, 2 ** 30, 2 ** 50, null].map(size),
+      ['0 B', '999 B', '1.00 kB', '999 kB', '1.00 MB', '1.50 MB', '12.3 MB', '1.07 GB', '1.13 PB', '?']);
     assert.deepEqual([share(1, 3), share(0, 0)], ['33.3 %', '']);
     assert.deepEqual([0, 1234.56, 1e-4, 1e6, 'NaN'].map((n) => short(n)), ['0', '1235', '1.000e-4', '1.000e+6', 'NaN']);
     assert.equal(float32(Math.fround(0.1)), '0.1');
-    assert.equal(ranges([0, 1, 2, 5, 7, 8]), '0–2, 5, 7–8');
+    assert.deepEqual([...ranges([0, 1, 2, 5, 7, 8])], ['0–2', '5', '7–8']);
     assert.deepEqual([999, 1000, 8.03e9].map(amount), ['999', '1.00 K', '8.03 B']);
   },
 
@@ -139,13 +141,48 @@ const tests = {
     // The arrows stop at both ends; the chosen rectangle is the only one that is marked.
     assert.deepEqual(['ArrowRight', 'ArrowRight', 'End', 'ArrowDown', 'ArrowLeft', 'Home', 'ArrowUp'].map(press),
       [0, 1, 2, 2, 1, 0, 0].map((i) => `blk.${i}.attn_q.weight`));
-    assert.equal(status.textContent, 'blk.0.attn_q.weight: F16, 4000, 3.9 KiB, 33.3 % of all');
+    assert.equal(status.textContent, 'blk.0.attn_q.weight: F16, 4000, 4.00 kB, 33.3 % of all');
     assert.equal(node.all.filter((one) => one.name === 'rect' && one.classList.contains('chosen')).length, 1);
+  },
+
+  async 'a long vocabulary is unpacked when it is seen'() {
+    const tokens = Array.from({ length: 250 }, (_, id) => ({ id, text: `t${id}`, type: id < 2 ? 'control' : 'normal' }));
+    const block = gzipSync(JSON.stringify({ schema: 'vocabulary/1', model: 'gpt2', size: 250, tokens })).toString('base64');
+    const drawn = (globals, text = block) => {
+      const context = vm.createContext({ ...browser('[\n]', text), ...globals, vocabulary: { model: 'gpt2', size: 250, tokens: tokens.slice(0, 2) } });
+      vm.runInContext(script, context);
+      vm.runInContext("vocabularySection(vocabulary, document.getElementById('vocabulary-block'), 'gguf-dump --tokens all m.gguf')", context);
+      return context.document.getElementById('page');
+    };
+    const body = (page) => page.find((one) => one.name === 'tbody').childNodes.length;
+    const until = async (is) => {
+      for (let i = 0; i < 4000 && !is(); ++i) await new Promise((done) => setTimeout(done, 5));
+      assert.ok(is());
+    };
+    const page = drawn({ Response, Blob, DecompressionStream });
+    await until(() => body(page) === 100);
+    assert.equal(page.find((one) => one.getAttribute('class') === 'status').textContent, '1–100 of 250');
+    assert.ok(page.textContent.includes('gpt2, 250 tokens') && page.textContent.includes('t99'));
+    assert.equal(page.all.filter((one) => one.name === 'table').length, 1);
+    // Until it is seen, and where it cannot be unpacked, the special tokens are there.
+    let see;
+    const unseen = drawn({ Response, Blob, DecompressionStream, IntersectionObserver: class { constructor(act) { see = act; } observe() {} disconnect() {} } });
+    assert.equal(body(unseen), 2);
+    see([{ isIntersecting: false }]);
+    await new Promise((done) => setTimeout(done, 20));
+    assert.equal(body(unseen), 2);
+    see([{ isIntersecting: true }]);
+    await until(() => body(unseen) === 100);
+    for (const old of [drawn({ Response, Blob }), drawn({ Response, Blob, DecompressionStream }, 'AAAA')]) {
+      await until(() => old.textContent.includes('This browser cannot unpack the others'));
+      assert.equal(body(old), 2);
+      assert.ok(old.textContent.includes('gguf-dump --tokens all m.gguf'));
+    }
   },
 
   'whole pages are drawn, and links stay in them'() {
     const sections = {
-      small: ['model', 'types', 'layers', 'memory', 'statistics', 'keys', 'template', 'tensors', 'vocabulary'],
+      small: ['model', 'types', 'layers', 'memory', 'keys', 'template', 'statistics', 'tensors', 'vocabulary'],
       directory: ['model', 'remarks', 'types', 'layers', 'memory', 'keys', 'template', 'tensors', 'vocabulary'],
       hostile: ['model', 'remarks', 'types', 'layers', 'keys', 'template', 'tensors', 'vocabulary'],
     };
@@ -167,7 +204,7 @@ const tests = {
 let failed = 0;
 for (const [name, test] of Object.entries(tests)) {
   try {
-    test();
+    await test();
   } catch (error) {
     failed += 1;
     console.error(`${name}: ${error.stack}`);

@@ -176,7 +176,7 @@ TEST(ConfigProperty, TheWayToAGgufAndBack) {
     if (!fs::exists(directory + "/config.json")) continue;
     const std::string name = entry.path().filename().string();
     const std::string file = folder.file("m.gguf");
-    const auto made = test::run("mlx2gguf --quiet --force '" + directory + "' -o '" + file + "'");
+    const auto made = test::run("mlx2gguf --quiet --force \"" + directory + "\" -o \"" + file + "\"");
     ASSERT_EQ(made.status, 0) << name << made.err;
     const auto set = gguf::open_set(file);
     ASSERT_TRUE(set) << name;

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -121,6 +122,28 @@ def same(a, b):
     if isinstance(a, list):
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b))
     return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+class Loading(unittest.TestCase):
+    """The package without its library says which variable points to it."""
+
+    def import_with(self, **variables):
+        environment = {name: text for name, text in os.environ.items() if name != "MODELUTILS_LIBRARY"}
+        command = [sys.executable, "-c", "import modelutils"]
+        done = subprocess.run(command, env={**environment, **variables}, capture_output=True, text=True)
+        return done.returncode, done.stderr.splitlines()[-1] if done.stderr else ""
+
+    def test_no_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            status, message = self.import_with(LD_LIBRARY_PATH=folder)
+        if status == 0:
+            self.skipTest("the system has the library")
+        self.assertRegex(message, "^ImportError: .*libmodelutils.so.0.*MODELUTILS_LIBRARY")
+
+    def test_wrong_path(self):
+        status, message = self.import_with(MODELUTILS_LIBRARY="/nowhere/lib.so")
+        self.assertEqual(status, 1)
+        self.assertRegex(message, "^ImportError: .*/nowhere/lib.so.*MODELUTILS_LIBRARY names this path")
 
 
 class Reading(unittest.TestCase):

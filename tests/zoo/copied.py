@@ -2,7 +2,8 @@
 usage: copied.py HASHES CONFIG      HASHES: the output of verify --hash; CONFIG: the model's config.json"""
 import json, sys
 
-layers = json.load(open(sys.argv[2]))["num_hidden_layers"]
+config = json.load(open(sys.argv[2]))
+layers = config.get("text_config", config)["num_hidden_layers"]
 hashes = {}
 for line in open(sys.argv[1]):
     entry = json.loads(line)

@@ -270,6 +270,16 @@ def laguna(t, c):
     rename(t, r"mlp\.gate\.e_score", "mlp.experts.e_score")
 
 
+def deepseek_ocr(t, c):
+    qwen2_vl(t, c)
+    experts(t, c)
+
+
+def glm4v_moe(t, c):
+    experts(t, c)
+    wrapped(t, c)
+
+
 FORMS = {
     "afmoe": experts,
     "apertus": lambda t, c: change(t, "alpha", lambda values: values.reshape(1)),
@@ -283,7 +293,8 @@ FORMS = {
     "nemotron_nas": lambda t, c: rename(t, r"self_attn\.linear\.", "self_attn.linear_attn."), "solar_open": experts_and_prediction,
     "step3p5": step3p5,
     "plamo2": mamba, "qwen2_moe": experts, "qwen2_vl": qwen2_vl, "qwen3_5": qwen3_5, "qwen3_5_moe": qwen3_5, "qwen3_next": qwen3_next,
-    "qwen3_vl": wrapped, "rwkv7": rwkv7,
+    "qwen3_vl": wrapped, "rwkv7": rwkv7, "glm4v": wrapped, "glm_ocr": wrapped, "glm4v_moe": glm4v_moe,
+    "hunyuan_vl": qwen2_vl, "deepseek_ocr": deepseek_ocr,
 }
 
 

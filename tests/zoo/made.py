@@ -215,5 +215,41 @@ def youtu_llm():
 # The token ids whose logits are stored: more than fit in a window, and more than glm_5_2's indexers choose.
 TOKENS = [5, 283, 466, 121, 235, 165, 153, 13, 360, 85, 110, 240]
 TEXT_IDS = [414, 367]  # the ids of "the time"
+# Text parts of multimodal classes that compute what a text-only class does: a model of the reference data under the
+# names of mlx-vlm, with another config.json. For text all rope sections have the same position, so that the logits are
+# those of the model itself.
+def of_multimodal(hf_class, model_type, sections, members=None):
+    def wrap(config):
+        config = dict(config, model_type=model_type + "_text", **(members or {}))
+        for name in ("architectures", "eos_token_id", "bos_token_id"):
+            config.pop(name, None)
+        config["rope_scaling"] = {"rope_type": "default", "type": "default", "mrope_section": sections}
+        return {"architectures": [hf_class], "model_type": model_type, "text_config": config, "vision_config": {"hidden_size": 8}}
+    return wrap
+
+
+def flat(hf_class, model_type, scaling):
+    def wrap(config):
+        return dict(config, architectures=[hf_class], model_type=model_type, vision_config={"hidden_size": 8},
+                    rope_scaling={**(config.get("rope_scaling") or {}), **scaling})
+    return wrap
+
+
+WRAPPED = {
+    "glm4v_bf16": ("glm4_bf16", of_multimodal("Glm4vForConditionalGeneration", "glm4v", [2, 3, 3])),
+    "glm4v_4bit": ("glm4_4bit", of_multimodal("Glm4vForConditionalGeneration", "glm4v", [2, 3, 3])),
+    "glm_ocr_bf16": ("glm4_bf16", of_multimodal("GlmOcrForConditionalGeneration", "glm_ocr", [2, 3, 3])),
+    "glm4v_moe_bf16": ("glm4_moe_bf16", of_multimodal("Glm4vMoeForConditionalGeneration", "glm4v_moe", [2, 3, 3])),
+    "deepseek_ocr_bf16": ("deepseek_bf16", lambda config: {
+        "architectures": ["DeepseekOCRForCausalLM"], "model_type": "deepseek_vl_v2", "vision_config": {"hidden_size": 8},
+        "language_config": {**config, "architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "use_mla": False,
+                            "kv_lora_rank": None, "q_lora_rank": None, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0, "v_head_dim": 0,
+                            "topk_method": "greedy"}}),
+    "hunyuan_vl_bf16": ("hunyuan_v1_dense_bf16", flat("HunYuanVLForConditionalGeneration", "hunyuan_vl",
+                                                      {"type": "xdrope", "xdrope_section": [4, 4, 4, 4]})),
+    "paddleocr_vl_4bit": ("mistral_4bit", flat("PaddleOCRVLForConditionalGeneration", "paddleocr_vl",
+                                               {"rope_type": "default", "type": "default", "mrope_section": [4, 6, 6]})),
+}
+
 CASES = {f.__name__ + "_bf16": f
          for f in (deepseek_v32, glm_moe_dsa, glm_5_2, step3p5, nemotron_nas, laguna, solar_open, youtu_llm)}

@@ -14,7 +14,7 @@ from safetensors_file import load, save
 JOINTS = {"bailing_moe_v2": {"shared_head.norm": "final_layernorm"},
           "step3p5": {"shared_head.norm": "transformer.shared_head.norm", "shared_head.head": "transformer.shared_head.output"}}
 BLOCKS = {"step3p5": 2}
-FAMILIES = ("bailing_moe_v2", "deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm_5_2", "glm_moe_dsa", "step3p5")
+FAMILIES = ("bailing_moe_v2", "deepseek_v3", "deepseek_v32", "glm4_moe", "glm4_moe_lite", "glm4v_moe", "glm_5_2", "glm_moe_dsa", "glm_ocr", "step3p5")
 
 
 def family_of(case):
@@ -23,7 +23,8 @@ def family_of(case):
 
 def add_block(tensors, config, family, number):
     layers = config["num_hidden_layers"]
-    last, new = f"model.layers.{layers - 1}.", f"model.layers.{layers + number}."
+    prefix = "model.language_model.layers." if "model.language_model.norm.weight" in tensors else "model.layers."
+    last, new = f"{prefix}{layers - 1}.", f"{prefix}{layers + number}."
     for name in [name for name in tensors if name.startswith(last)]:
         tensors[new + name[len(last):]] = tensors[name]
     width, vocabulary = config["hidden_size"], config["vocab_size"]
@@ -42,6 +43,7 @@ def main(case, out):
     if family not in FAMILIES or not os.path.exists(path):
         sys.exit(77)
     tensors, config = load(path), json.load(open(case + "/model/config.json"))
+    whole, config = config, config.get("text_config", config)
     FORMS[family](tensors, config)
     layers = config["num_hidden_layers"]
     for name in [name for name in tensors if name.startswith(f"model.layers.{layers}.")]:
@@ -54,7 +56,7 @@ def main(case, out):
                 config[lists] = config[lists][:layers + number] + config[lists][layers - 1:layers]
     shutil.copytree(case + "/model", out, ignore=shutil.ignore_patterns("*.safetensors*", "config.json"))
     save(tensors, out + "/model.safetensors")
-    json.dump(config, open(out + "/config.json", "w"))
+    json.dump(whole, open(out + "/config.json", "w"))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ listing = str(pathlib.Path(__file__).parent / "listing")
 # Prefixes of a text model's tensors: as mlx-lm saves them, and as published since transformers v5.
 as_saved = {"model.": "language_model.model.", "lm_head.": "language_model.lm_head."}
 since_v5 = {"model.": "model.language_model."}
+of_omni = {"language_model.model.": "thinker.model.", "language_model.lm_head.": "thinker.lm_head."}
+idefics = {"model.": "model.text_model."}
+idefics_of_mlx = {"model.": "language_model.", "lm_head.": "language_model.lm_head."}
 # (class, model_type, reference model, names, members removed from text_config, vision tensors)
 wrappers = [
     ("Mistral3ForConditionalGeneration", "mistral3", "mistral_4bit", as_saved, [],
@@ -21,14 +24,41 @@ wrappers = [
      ["vision_tower.vision_model.embeddings.patch_embedding.weight", "multi_modal_projector.linear_1.weight"]),
     ("Lfm2VlForConditionalGeneration", "lfm2_vl", "lfm2_bf16", since_v5, ["architectures"],
      ["model.vision_tower.vision_model.embeddings.patch_embedding.weight", "model.multi_modal_projector.linear_1.weight"]),
+    ("InternVLChatModel", "internvl_chat", "qwen2_4bit", as_saved, [],
+     ["vision_model.embeddings.class_embedding", "mlp1.0.weight", "mlp1.3.bias"]),
+    ("Idefics3ForConditionalGeneration", "idefics3", "llama_bf16", idefics, ["architectures"],
+     ["model.vision_model.post_layernorm.weight", "model.connector.modality_projection.proj.weight"]),
+    ("SmolVLMForConditionalGeneration", "smolvlm", "llama_bf16", idefics_of_mlx, ["architectures"],
+     ["vision_model.post_layernorm.weight", "connector.modality_projection.proj.weight"]),
+    ("JanusForConditionalGeneration", "janus", "llama_bf16", since_v5, ["architectures"],
+     ["model.vision_model.post_layernorm.weight", "model.aligner.hidden_layers.0.weight",
+      "model.vqmodel.quantize.embedding.weight", "model.generation_head.proj_out.weight"]),
+    ("LightOnOCRForConditionalGeneration", "lighton_ocr", "qwen3_4bit", since_v5, ["architectures"],
+     ["model.vision_encoder.patch_conv.weight", "model.vision_projection.linear_1.weight"]),
+    ("VoxtralForConditionalGeneration", "voxtral", "llama_bf16", as_saved, ["architectures"],
+     ["audio_tower.conv1.weight", "multi_modal_projector.linear_1.weight"]),
+    ("MiniCPMV4_6ForConditionalGeneration", "minicpmv4_6", "qwen3_5_bf16", {}, ["architectures"],
+     ["vision_tower.post_layernorm.weight", "vit_merger.linear_1.weight", "merger.mlp.0.linear_1.weight"]),
+    ("Exaone4_5_ForConditionalGeneration", "exaone4_5", "exaone4_bf16", since_v5, ["architectures"],
+     ["model.visual.merger.ln_q.weight", "mtp.fc.weight"]),
+    ("Phi4ForCausalLMV", "phi4-siglip", "phi3_bf16", {}, [],
+     ["model.vision_tower.vision_tower.vision_model.post_layernorm.weight", "model.mm_projector.0.weight"]),
+    ("Qwen2_5OmniModel", "qwen2_5_omni", "qwen2_vl_bf16", of_omni, [],
+     ["thinker.visual.patch_embed.proj.weight", "thinker.audio_tower.conv1.weight", "talker.model.norm.weight", "token2wav.x.weight"]),
+    ("Qwen3OmniMoeForConditionalGeneration", "qwen3_omni_moe", "qwen3_vl_moe_4bit", of_omni, [],
+     ["thinker.visual.patch_embed.proj.weight", "thinker.audio_tower.conv2d1.weight", "talker.model.norm.weight", "code2wav.x.weight"]),
 ]
 
 
 def wrap(model, hf_class, model_type, names, lost, vision):
     config = json.loads((model / "config.json").read_text())
     quantization = {k: config.pop(k) for k in ("quantization", "quantization_config") if k in config}
-    text = {k: v for k, v in config.items() if k not in lost}
-    outer = {"architectures": [hf_class], "model_type": model_type, "text_config": text, "vision_config": {"hidden_size": 8}}
+    text = {k: v for k, v in config.get("text_config", config).items() if k not in lost}
+    outer = {"text_config": text, "vision_config": config.get("vision_config", {"hidden_size": 8})}
+    if names is of_omni:
+        text["model_type"] = model_type + "_text"
+        outer = {"thinker_config": outer}
+    outer |= {"architectures": [hf_class], "model_type": model_type}
     (model / "config.json").write_text(json.dumps({**outer, **quantization}))
     path = model / "model.safetensors"
     content = path.read_bytes()

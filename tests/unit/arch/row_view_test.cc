@@ -45,6 +45,20 @@ TEST(RowView, InterleavesTheHalvesOfHeads) {
   EXPECT_EQ(covered(*view).size(), 16u);
 }
 
+// The reverse, for the first rows of each head.
+TEST(RowView, TakesPairsApart) {
+  const auto view = resolve_view("H d:D -> H d/4", some_sizes());
+  ASSERT_TRUE(view);
+  EXPECT_EQ(rows_of(*view), (std::vector<u64>{0, 2, 1, 3, 4, 5, 6, 7, 8, 10, 9, 11, 12, 13, 14, 15}));
+  EXPECT_EQ(view->source_rows, 16u);
+  EXPECT_EQ(view->dense_rows(), 8u);
+  EXPECT_FALSE(view->is_run());
+  EXPECT_EQ(rows_of("d:D -> d/D", some_sizes()), (std::vector<u64>{0, 2, 4, 6, 1, 3, 5, 7}));
+  for (const char* text : {"H d:D -> H d/3", "H d:D -> H d/10", "H d:D -> H d/0", "H d:D -> H d/Q"}) {
+    EXPECT_FALSE(resolve_view(text, some_sizes())) << text;
+  }
+}
+
 TEST(RowView, PicksPlacesAndParts) {
   EXPECT_EQ(rows_of("X t:2 f:2 -> X t=1 f", some_sizes()), (std::vector<u64>{2, 3, 6, 7, 10, 11}));
   EXPECT_EQ(rows_of("X s:4 -> X s[1:3]", some_sizes()), (std::vector<u64>{1, 2, 5, 6, 9, 10}));
@@ -82,7 +96,8 @@ TEST(RowView, ElementsThatStayTogetherAreRuns) {
 }
 
 TEST(RowView, RangesCoverExactlyTheRows) {
-  for (const char* text : {"X t:2 f:2 -> X t=1 f", "X f:2 t:2 -> X f t=0", "H c:3 d:4 -> c H d", "H D -> D H"}) {
+  for (const char* text :
+       {"X t:2 f:2 -> X t=1 f", "X f:2 t:2 -> X f t=0", "H c:3 d:4 -> c H d", "H D -> D H", "H d:D -> H d/4"}) {
     const auto view = resolve_view(text, some_sizes());
     ASSERT_TRUE(view) << text;
     std::vector<u64> wanted = rows_of(*view);
@@ -123,7 +138,8 @@ TEST(RowView, WhichViewsAreRuns) {
 }
 
 TEST(InverseView, FindsTheRowOfEveryRowOfTheSource) {
-  for (const char* text : {"a:2 b:3 c:4 -> c a b", "skip:5 a:2 b:3 c:4 -> b c=2 a", "a:6 b:2 -> a[2:5] b=1"}) {
+  for (const char* text :
+       {"a:2 b:3 c:4 -> c a b", "skip:5 a:2 b:3 c:4 -> b c=2 a", "a:6 b:2 -> a[2:5] b=1", "a:2 b:6 -> a b/4"}) {
     const RowView view = *resolve_view(text, {});
     const InverseView inverse(view);
     std::vector<std::optional<u64>> rows(view.source_rows + 3);

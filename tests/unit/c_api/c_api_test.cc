@@ -169,6 +169,30 @@ TEST(CApi, RefusesWhatTheDumpersRefuse) {
   EXPECT_EQ(model, nullptr);
 }
 
+TEST(CApi, FiveDimensionsInVideoModelsOnly) {
+  const test::TempDir folder;
+  const auto with = [](std::string_view architecture) {
+    return GgufBuilder()
+        .key_string("general.architecture", architecture)
+        .f32_tensor("patch_embedding.weight", {2, 2, 1, 3, 4})
+        .build();
+  };
+  const Model model = open(folder.write("wan.gguf", with("wan")));
+  ASSERT_TRUE(model);
+  mu_tensor info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(mu_tensor_info(model.get(), 0, &info), MU_OK);
+  EXPECT_EQ(std::vector<u64>(info.dims, info.dims + info.n_dims), (std::vector<u64>{2, 2, 1, 3, 4}));
+  EXPECT_EQ(info.elements, 48u);
+  EXPECT_EQ(info.rows, 24u);
+  float values[2];
+  ASSERT_EQ(mu_tensor_dequantize(model.get(), 0, 23, 1, values, 2), MU_OK);
+  EXPECT_EQ(values[1], 47.0f);
+  mu_model* refused = nullptr;
+  EXPECT_EQ(mu_open(folder.write("llama.gguf", with("llama")).c_str(), &refused), MU_ERROR_INPUT);
+  EXPECT_STREQ(mu_last_error_code(), "gguf-n-dims");
+}
+
 TEST(CApi, ShowsSafetensorsThroughTheSameCalls) {
   const test::TempDir folder;
   const Model model = open(folder.write("m.safetensors", test::SafetensorsBuilder()

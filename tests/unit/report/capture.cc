@@ -1,10 +1,8 @@
 #include "capture.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <cstdlib>
 
+#include "base/os/files.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::test {
@@ -12,13 +10,13 @@ namespace modelutils::test {
 std::string capture(const std::function<void(TextOutput& out)>& write) {
   const TempDir folder;
   const std::string path = folder.write("captured", "");
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int descriptor = os::open(path, os::writing);
   if (descriptor < 0) std::abort();
   {
     TextOutput out(descriptor);
     write(out);
   }
-  ::close(descriptor);
+  os::close(descriptor);
   return read_file(path);
 }
 

@@ -46,6 +46,21 @@ TEST(WordDiff, TextIsEscapedAndShortened) {
   EXPECT_NE(line.find("[-old-]{+new+}"), std::string::npos) << line;
 }
 
+TEST(LineDiff, LinesByHand) {
+  const auto shown = [](std::string_view a, std::string_view b) {
+    std::string out;
+    for (const WordRun& run : line_diff(a, b)) {
+      out += run.kind == WordRun::Kind::same ? "=" : run.kind == WordRun::Kind::removed ? "-" : "+";
+      out += run.text;
+    }
+    return out;
+  };
+  EXPECT_EQ(shown("a\nb\nc\n", "a\nx\nc\n"), "=a\n-b\n+x\n=c\n");
+  EXPECT_EQ(shown("a\nb", "a\nb\n"), "=a\n-b+b\n");
+  EXPECT_EQ(shown("", "a\n"), "+a\n");
+  EXPECT_EQ(shown("one word\n", "one word more\n"), "-one word\n+one word more\n");
+}
+
 }  // namespace
 
 }  // namespace modelutils

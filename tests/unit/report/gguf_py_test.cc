@@ -70,7 +70,7 @@ TEST(GgufPy, JsonIsTheSame) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   std::size_t compared = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/gguf-py-json")) {
-    const std::string text = decompressed(entry.path());
+    const std::string text = decompressed(entry.path().string());
     if (text.empty()) GTEST_SKIP() << "xz is not installed";
     const std::string name = entry.path().stem().stem().string() + ".gguf";
     std::string path = test::shared_dir() + "/corpus/gguf-real/" + name;

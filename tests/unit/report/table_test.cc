@@ -48,6 +48,39 @@ TEST(Table, DropsColumnsByRankBeforeLinesGetTooLong) {
   EXPECT_EQ(table(columns, rows, 1), " k\n key\n");
 }
 
+TEST(Table, CutsNamesAtTheirLayer) {
+  const std::vector<Column> columns = {{"name", Align::left, 10, 0, 0, true}, {"n"}};
+  const Rows rows = {{"model.layers.12.self_attn.q_proj.weight", "1"}, {"model.embed_tokens.weight", "2"}};
+  EXPECT_EQ(table(columns, rows, 37),
+            " name                               n\n"
+            " model.…12.self_attn.q_proj.weight  1\n"
+            " model.embed_tokens.weight          2\n");
+  EXPECT_EQ(table(columns, rows, 36),
+            " name                              n\n"
+            " …12.self_attn.q_proj.weight       1\n"
+            " model.embed_tokens.weight         2\n");
+  EXPECT_EQ(table(columns, rows, 24),
+            " name                  n\n"
+            " …12.…q_proj.weight    1\n"
+            " model.embe…ns.weight  2\n");
+}
+
+// With 20 columns both would be "…1.…k_proj.weight"; so the names get more, at the expense of another column.
+TEST(Table, NeverCutsTwoNamesToTheSameText) {
+  const std::vector<Column> columns = {{"name", Align::left, 10, 0, 0, true}, {"x", Align::left, 0, 1}, {"n"}};
+  const Rows rows = {{"model.layers.1.self_attn.k_proj.weight", "xxxxxxxx", "1"},
+                     {"model.layers.1.cross_attn.k_proj.weight", "xxxxxxxx", "2"}};
+  EXPECT_EQ(table(columns, rows, 34),
+            " name                            n\n"
+            " …1.self_attn.k_proj.weight      1\n"
+            " …1.cross_attn.k_proj.weight     2\n");
+  // A name that occurs twice is no reason to widen its column.
+  EXPECT_EQ(table({columns[0], columns[2]}, {{rows[0][0], "1"}, {rows[0][0], "2"}}, 24),
+            " name                  n\n"
+            " …1.…k_proj.weight     1\n"
+            " …1.…k_proj.weight     2\n");
+}
+
 // Several threads format chunks of rows: the widest cells may be anywhere, and the order must be preserved.
 TEST(Table, ManyRowsStayInOrderAndInLine) {
   Rows rows;

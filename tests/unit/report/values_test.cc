@@ -127,7 +127,7 @@ TEST(Statistics, DoNotDependOnTheNumberOfThreads) {
   const Model model = model_of(builder);
   const Listing listing = listing_of(model)->list({});
   const auto text = [&](unsigned threads, bool json) {
-    const auto rows = statistics_of(model, listing.tensors, threads);
+    const auto rows = statistics_of(model, listing.tensors, nullptr, threads);
     EXPECT_TRUE(rows);
     return test::capture([&](TextOutput& out) { write_statistics(out, *rows, {json, {}}); });
   };

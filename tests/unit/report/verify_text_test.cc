@@ -55,6 +55,25 @@ TEST(VerifyText, OkSaysWhatWasChecked) {
   EXPECT_EQ(text({.path = "m", .format = "gguf"}, {.errors_only = true}), "");
 }
 
+TEST(VerifyText, LinesAreWrappedBetweenWords) {
+  VerifyReport report =
+      with({about(Severity::error, "x-nan", "", "values of blk.0.attn_q.weight are not finite and cannot be used")});
+  EXPECT_EQ(text(report, {.width = 40}),
+            "m: error: values of blk.0.attn_q.weight\n"
+            "  are not finite and cannot be used\n"
+            "  [x-nan]\n"
+            "m: 1 error, 0 warnings\n");
+  // Colours take no columns.
+  std::string plain = text(report, {.color = true, .width = 40});
+  for (const std::string_view code : {"\x1b[1m", "\x1b[1;31m", "\x1b[0m"}) {
+    for (std::size_t at; (at = plain.find(code)) != plain.npos;) plain.erase(at, code.size());
+  }
+  EXPECT_EQ(plain, text(report, {.width = 40}));
+  // A word that is wider than the terminal stays whole.
+  report = {.path = "a-path-of-more-columns", .format = "gguf", .checked = "GGUF v3, 2 tensors"};
+  EXPECT_EQ(text(report, {.width = 20}), "a-path-of-more-columns: ok\n  (GGUF v3, 2\n  tensors)\n");
+}
+
 TEST(VerifyText, WhatLeadsIsSaidBeforeItsPlace) {
   Finding cut = about(Severity::error, "x-cut", "tensor 'a'", "incomplete");
   cut.offset = 7;

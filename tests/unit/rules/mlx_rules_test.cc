@@ -242,7 +242,7 @@ TEST(MlxRulesReference, AllModelsAreSound) {
   std::size_t models = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test::shared_dir() + "/corpus/mlx")) {
     if (!std::filesystem::exists(entry.path() / "config.json")) continue;
-    const auto model = test::opened(entry.path());
+    const auto model = test::opened(entry.path().string());
     const auto checked = check_model_directory(*model);
     ASSERT_TRUE(checked);
     EXPECT_EQ(checked->findings.errors(), 0u) << entry.path();

@@ -2,13 +2,14 @@
 #include <cstdlib>
 
 #include "support/temp_dir.h"
+#include "support/time_zone.h"
 #include "template_fixture.h"
 
 namespace modelutils {
 namespace {
 
 TEST(TemplateCases, RenderAsJinjaDoes) {
-  ::setenv("TZ", "UTC", 1);
+  test::use_utc();
   const auto document = json::load(test::data_dir() + "/templates/cases.json");
   ASSERT_TRUE(document) << document.error().message;
   const json::Element root = (*document)->root;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "support/temp_dir.h"
+#include "support/time_zone.h"
 #include "template/render.h"
 #include "template_fixture.h"
 
@@ -15,7 +16,7 @@ namespace {
 class TemplateCorpus : public ::testing::Test {
  protected:
   void SetUp() override {
-    ::setenv("TZ", "UTC", 1);  // as in the reference renderings
+    test::use_utc();  // as in the reference renderings
     auto document = json::load(folder + "/expected.json");
     if (!document) GTEST_SKIP() << test::skip_reason();
     document_ = std::move(*document);

@@ -85,7 +85,7 @@ TEST(TemplateLimits, WhatTheEngineLacksIsNamed) {
   EXPECT_EQ(rendered("{{ '%x' % 255 }}"),
             "template-unsupported: a format code other than %s, %d and %f (x) is not supported (line 1, column 9)");
   EXPECT_EQ(rendered("{{ '{:>8}'.format('x') }}"),
-            "template-unsupported: what follows ':' in a field of format() is not supported (line 1, column 18)");
+            "template-unsupported: a format specification after ':' in format() is not supported (line 1, column 18)");
   EXPECT_EQ(code_of("{{ range }}"), "template-unsupported");
   EXPECT_EQ(code_of("{{ [1]|map('string') }}"), "template-unsupported");
   EXPECT_EQ(code_of("{% autoescape true %}{% endautoescape %}"), "template-unsupported");

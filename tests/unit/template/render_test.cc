@@ -29,6 +29,11 @@ TEST(TemplateCapabilities, AreFoundByRendering) {
   EXPECT_EQ(can("{% for m in messages %}{{ m.reasoning_content or '' }}{% endfor %}"), "thinking ");
   EXPECT_EQ(can("{% if enable_thinking %}<think>{% endif %}"), "thinking ");
   EXPECT_EQ(can("{% if thinking %}<think>{% endif %}"), "thinking ");
+  EXPECT_EQ(can("{{ 'Reasoning: ' + (reasoning_effort or 'medium') }}"), "thinking ") << "gpt-oss";
+  EXPECT_EQ(can("{% for m in messages %}{% if loop.last and m.thinking %}{{ m.thinking }}{% endif %}{% endfor %}"),
+            "thinking ");
+  EXPECT_EQ(can("{% for m in messages %}{% if 'thought' in m %}{{ m['thought'] }}{% endif %}{% endfor %}"),
+            "thinking ");
   EXPECT_EQ(can("{% for m in messages %}{% if m.content is not string %}{% for p in m.content %}"
                 "{{ '<image>' if p.type == 'image' else p.text }}{% endfor %}{% endif %}{% endfor %}"),
             "multimodal ");

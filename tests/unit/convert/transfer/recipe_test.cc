@@ -46,6 +46,15 @@ arch::RowView view(const char* text) {
 
 using Reads = std::vector<std::pair<u64, u64>>;
 
+TEST(Operations, SoftplusAndItsInverse) {
+  EXPECT_FLOAT_EQ(apply_operation(arch::Operation::softplus, 0, 0.0f), 0.6931472f);
+  EXPECT_FLOAT_EQ(apply_operation(arch::Operation::softplus, 0, -2.0f), 0.126928f);
+  EXPECT_EQ(apply_operation(arch::Operation::softplus, 0, 25.0f), 25.0f);
+  // BF16 has -2: it is preferred among the values that give the same result.
+  EXPECT_EQ(undo_operation(arch::Operation::softplus, 0, apply_operation(arch::Operation::softplus, 0, -2.0f)), -2.0f);
+  EXPECT_EQ(undo_operation(arch::Operation::softplus, 0, apply_operation(arch::Operation::softplus, 0, 0.5f)), 0.5f);
+}
+
 TEST(GatherUnits, ARunIsReadAtOnce) {
   const RecipePart part{0, arch::run_of_rows(10, 4, 20), arch::run_of_rows(3, 4, 8)};
   const Gathered all = gather(part, 0, 8);

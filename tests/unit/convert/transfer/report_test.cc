@@ -16,6 +16,19 @@ namespace {
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr float inf = std::numeric_limits<float>::infinity();
 
+TEST(ErrorPercent, TwoSignificantDigits) {
+  EXPECT_EQ(error_percent(0), "0");
+  EXPECT_EQ(error_percent(0.00533), "0.53 %");
+  EXPECT_EQ(error_percent(0.01), "1 %");
+  EXPECT_EQ(error_percent(0.0996), "10 %");
+  EXPECT_EQ(error_percent(0.994), "99 %");
+  EXPECT_EQ(error_percent(0.996), "100 %");
+  EXPECT_EQ(error_percent(1.239), "120 %");
+  EXPECT_EQ(error_percent(87.6), "8800 %");
+  EXPECT_EQ(error_percent(1.23e-7), "1.2e-05 %");
+  EXPECT_EQ(error_percent(static_cast<double>(inf)), "infinite");
+}
+
 // 3, 4 and 3, 5 in the middle of zeros: an error of 1 relative to a length of 5.
 TEST(ValueSums, ByHand) {
   for (const std::size_t length : {std::size_t{2}, std::size_t{8}, std::size_t{19}}) {

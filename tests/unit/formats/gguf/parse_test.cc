@@ -276,7 +276,7 @@ TEST(Parse, ReadsOverTooManyDimensionsIfTheyCanBeThere) {
   ASSERT_EQ(six.findings.size(), 1u);
   EXPECT_EQ(six.findings[0].code, "gguf-n-dims");
   EXPECT_EQ(six.findings[0].where, "tensor 't'");
-  EXPECT_EQ(six.findings[0].message, "n_dims is 6, at most 4 are allowed");
+  EXPECT_EQ(six.findings[0].message, "n_dims is 6, at most 4 are allowed (5 in image and video models)");
   EXPECT_EQ(six.tensors[0].n_dims, 6u);
   EXPECT_EQ(six.tensors[0].ne, (std::vector<u64>{1, 2, 3, 4, 5, 6}));
   EXPECT_EQ(six.tensors[0].bytes(), std::nullopt);
@@ -286,6 +286,17 @@ TEST(Parse, ReadsOverTooManyDimensionsIfTheyCanBeThere) {
   EXPECT_TRUE(four.findings.empty());
   EXPECT_EQ(four.tensors[0].bytes(), 48u);
   EXPECT_EQ(four.tensors[0].elements(), 12u);
+  // Five are for the rules to judge, which know the kind of model.
+  const Document five = parsed(GgufBuilder().f32_tensor("v", {2, 3, 1, 2, 5}).f32_tensor("w", {1}));
+  EXPECT_TRUE(five.findings.empty());
+  EXPECT_EQ(five.tensors[0].bytes(), 240u);
+  EXPECT_EQ(five.tensors[0].elements(), 60u);
+  EXPECT_EQ(five.tensors[1].offset, 256u);
+  const u64 two16 = u64{1} << 16;
+  const Document large =
+      parsed(GgufBuilder().tensor({.name = "v", .ne = {two16, two16, two16, two16, 1}}).f32_tensor("w", {1}));
+  EXPECT_EQ(large.tensors[0].elements(), std::nullopt);
+  EXPECT_EQ(large.tensors[0].bytes(), std::nullopt);
   for (const u32 n_dims : {0x20000000u, 0x7fffffffu, 0x80000000u, ~0u, 65u, 60u}) {
     const Document document = parsed(GgufBuilder().tensor({.name = "t", .ne = {1}, .n_dims = n_dims}));
     EXPECT_FALSE(document.complete);

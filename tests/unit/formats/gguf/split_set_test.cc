@@ -153,7 +153,7 @@ TEST(SplitSet, KeysMustAgreeWithNamesAndTypes) {
   ASSERT_TRUE(set.has_value());
   ASSERT_EQ(set->files.size(), 3u);
   ASSERT_EQ(codes(*set), (std::vector<std::string>(3, "gguf-split-keys")));
-  EXPECT_NE(set->findings[0].message.find("UINT32"), std::string::npos);
+  EXPECT_NE(set->findings[0].message.find("u32"), std::string::npos);
   EXPECT_EQ(set->findings[1].where, "key 'split.count'");
   EXPECT_EQ(set->findings[2].where, "key 'split.tensors.count'");
   EXPECT_EQ(set->findings[0].offset, 24u) << "the key's record";

@@ -153,6 +153,13 @@ TEST(Write, RefusesNamesAndShapesThatReadersRefuse) {
   EXPECT_EQ(code_of(OutTensor{"", F32, {1}}), "gguf-write-name");
   EXPECT_EQ(code_of(OutTensor{"t", F32, {1, 1, 1, 1}}), "written");
   EXPECT_EQ(code_of(OutTensor{"t", F32, {1, 1, 1, 1, 1}}), "gguf-write-shape");
+  const auto for_images = [](OutTensor tensor) {
+    return code_of(layout({}, {std::move(tensor)}, 32, 3, image_limits));
+  };
+  EXPECT_EQ(for_images({"t", F32, {1, 1, 1, 1, 1}}), "written");
+  EXPECT_EQ(for_images({"t", F32, {1, 1, 1, 1, 1, 1}}), "gguf-write-shape");
+  EXPECT_EQ(for_images({std::string(127, 'n'), F32, {1}}), "written");
+  EXPECT_EQ(for_images({std::string(128, 'n'), F32, {1}}), "gguf-write-name");
   EXPECT_EQ(code_of(OutTensor{"t", F32, {}}), "gguf-write-shape");
   EXPECT_EQ(code_of(OutTensor{"t", F32, {4, 0}}), "gguf-write-shape");
   EXPECT_EQ(code_of(OutTensor{"t", Q4_K, {256}}), "written");

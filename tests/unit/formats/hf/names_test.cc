@@ -16,12 +16,27 @@ TEST(Names, LoseTheirWrappers) {
   EXPECT_EQ(canonical_name("language_model.lm_head.weight"), "lm_head.weight");
   EXPECT_EQ(canonical_name("language_model.language_model.a"), "a");
   EXPECT_EQ(canonical_name("model.norm.weight"), "model.norm.weight");
+  EXPECT_EQ(canonical_name("model.text_model.layers.0.x"), "model.layers.0.x");
+  EXPECT_EQ(canonical_name("thinker.model.layers.0.x"), "model.layers.0.x");
+  EXPECT_EQ(canonical_name("language_model.layers.0.x"), "model.layers.0.x") << "mlx-vlm's Idefics3 lacks model.";
+  EXPECT_EQ(canonical_name("language_model.embed_tokens.scales"), "model.embed_tokens.scales");
+  EXPECT_EQ(canonical_name("language_model.norm.weight"), "model.norm.weight");
+  EXPECT_EQ(canonical_name("layers.0.x"), "layers.0.x") << "only a wrapper gets it";
   EXPECT_EQ(canonical_name(""), "");
 }
 
 TEST(Names, Classes) {
-  for (const char* name : {"vision_tower.x.weight", "model.vision_model.y", "visual.patch",
-                           "multi_modal_projector.linear", "mm_projector.proj.0.weight", "audio_tower.z"}) {
+  for (const char* name :
+       {"vision_tower.x.weight", "model.vision_model.y", "visual.patch", "multi_modal_projector.linear",
+        "mm_projector.proj.0.weight", "audio_tower.z",
+        // InternVL, Idefics3 and SmolVLM, Janus, PaddleOCR-VL, LFM2-VL, Gemma 4, LightOnOCR,
+        // DeepSeek-OCR, HunyuanOCR, CogVLM, MiniCPM-V 4.6, Granite Vision
+        "mlp1.0.weight", "model.connector.modality_projection.proj.weight", "connector.x", "model.aligner.fc1.bias",
+        "model.vqmodel.quantize.x", "model.generation_head.proj_out.weight", "mlp_AR.linear_1.weight",
+        "model.embed_vision.embedding_projection.weight", "embed_audio.embedding_projection.weight",
+        "model.vision_encoder.x", "model.sam_model.x", "model.projector.layers.weight", "model.image_newline",
+        "model.view_seperator", "vit.perceive.proj.0.weight", "model.vision.boi", "model.merger.mlp.0.pre_norm.weight",
+        "vit_merger.x", "model.layerwise_projectors.0.x", "talker.model.layers.0.x"}) {
     EXPECT_EQ(classify_name(name), NameClass::other_modality) << name;
   }
   for (const char* name : {"mtp.layers.0", "model.mtp_block.0.x"}) {
@@ -31,7 +46,10 @@ TEST(Names, Classes) {
                            "h.0.attention.bias", "h.0.attn.bias", "model.layers.0.attention.rope.inv_freq"}) {
     EXPECT_EQ(classify_name(name), NameClass::derived) << name;
   }
-  EXPECT_EQ(classify_name("model.layers.0.self_attn.q_proj.bias"), NameClass::keep);
+  for (const char* name : {"model.layers.0.self_attn.q_proj.bias", "model.layers.0.mlp.connector.weight",
+                           "model.layers.0.vision", "lm_head.weight"}) {
+    EXPECT_EQ(classify_name(name), NameClass::keep) << name;
+  }
 }
 
 TEST(Names, Suffixes) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "formats/gguf/document.h"
+#include "model/listing/chat_source.h"
 #include "model/listing/model_facts.h"
 #include "model/listing/tensor_statistics.h"
 #include "support/gguf_builder.h"
@@ -105,7 +106,7 @@ TEST(GgufListing, GlobsSelectAndCountsStay) {
                                      .f32_tensor("b", {4})),
                     "m.gguf");
   const auto source = listing_of(model);
-  const Listing some = source->list({.key_globs = {"*.block_count"}, .tensor_globs = {"b", "c"}});
+  const Listing some = source->list({.key_globs = {"*.block_count"}, .tensor_patterns = {"b", "c"}});
   ASSERT_EQ(some.keys.size(), 1U);
   EXPECT_EQ(some.keys[0].index, 4U);  // after the header's three fields and general.architecture
   EXPECT_EQ(some.key_count, 2U);
@@ -138,13 +139,36 @@ TEST(GgufListing, ValuesOfWhatIsThere) {
   ASSERT_NE(source->find_tensor("odd"), nullptr);
   EXPECT_FALSE(source->find_tensor("odd")->is_readable());
   EXPECT_EQ(source->find_tensor("g"), nullptr);
-  const auto rows = statistics_of(model, source->list({}).tensors);
+  Progress progress;
+  const auto rows = statistics_of(model, source->list({}).tensors, &progress);
   ASSERT_TRUE(rows);
   ASSERT_EQ(rows->size(), 2U);
+  EXPECT_EQ(progress.done(), 32U);  // four values of four bytes, read twice
   EXPECT_EQ((*rows)[0].problem, "");
   EXPECT_EQ((*rows)[1].name, "odd");
   EXPECT_EQ((*rows)[1].type, "137");
   EXPECT_NE((*rows)[1].problem, "");
+}
+
+std::vector<u64> stops_of(const std::vector<std::string>& texts, u32 eos) {
+  const test::TempDir folder;
+  const auto set = open(folder, GgufBuilder()
+                                    .key_string("general.architecture", "llama")
+                                    .key_u32("tokenizer.ggml.eos_token_id", eos)
+                                    .key_strings("tokenizer.ggml.tokens", texts));
+  std::vector<u64> ids;
+  for (const NamedToken& token : stop_tokens(set)) ids.push_back(token.id);
+  return ids;
+}
+
+// The expected ids are those that llama.cpp's loader logs as EOG tokens.
+TEST(StopTokens, ThoseOfLlamaCpp) {
+  using Ids = std::vector<u64>;
+  EXPECT_EQ(stops_of({"a", "<|im_end|>", "b", "[EOT]", "<x>"}, 2), (Ids{1, 2, 3}));
+  EXPECT_EQ(stops_of({"<|end|>", "a"}, 9), Ids{0}) << "an id outside the vocabulary is no token";
+  EXPECT_EQ(stops_of({"<|end|>", "<|return|>", "<|call|>", "<|channel|>"}, 1), (Ids{1, 2})) << "gpt-oss";
+  EXPECT_EQ(stops_of({"<|end|>", "<|return|>"}, 1), (Ids{0, 1})) << "no token for calls";
+  EXPECT_EQ(stops_of({"</s>", "<turn|>", "<|tool_response>"}, 1), (Ids{1, 2})) << "gemma 4";
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ TEST(SafetensorsListing, GlobsSelectAndCountsStay) {
   const test::TempDir folder;
   const Model model = open(folder, quantized);
   const auto source = listing_of(model);
-  const Listing some = source->list({.key_globs = {"k"}, .tensor_globs = {"norm*"}});
+  const Listing some = source->list({.key_globs = {"k"}, .tensor_patterns = {"norm*"}});
   ASSERT_EQ(some.keys.size(), 1U);
   EXPECT_EQ(some.key_count, 2U);
   ASSERT_EQ(some.tensors.size(), 1U);

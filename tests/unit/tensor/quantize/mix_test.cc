@@ -186,5 +186,93 @@ TEST(Mix, WhatIsNotTouched) {
   EXPECT_FALSE(may_quantize({"blk.0.ffn_down.weight", matrix, TensorType::I32}));
 }
 
+// Image models, with the rules of ComfyUI-GGUF's patch.
+
+TEST(ImageMix, RolesFollowFromNames) {
+  EXPECT_EQ(image_role_of("blocks.0.self_attn.v.weight"), Role::value);
+  EXPECT_EQ(image_role_of("double_layers.0.attn.w2v.weight"), Role::value);
+  EXPECT_EQ(image_role_of("double_blocks.0.img_attn.qkv.weight"), Role::fused_value);
+  EXPECT_EQ(image_role_of("layers.0.attention.qkv.weight"), Role::fused_value);
+  EXPECT_EQ(image_role_of("blocks.0.ffn.2.weight"), Role::ffn_down);
+  EXPECT_EQ(image_role_of("a.experts.0.w2.weight"), Role::ffn_down);
+  EXPECT_EQ(image_role_of("double_blocks.0.img_mlp.2.weight"), Role::other);
+  EXPECT_EQ(image_role_of("blocks.0.cross_attn.v_img.weight"), Role::other);
+}
+
+TEST(ImageMix, OnlyTensorsWithTwoDimensionsChange) {
+  const std::vector<u64> matrix = {256, 4}, column = {256, 4, 1, 1}, kernel = {256, 2, 2}, vector = {256};
+  EXPECT_TRUE(may_quantize({"a.weight", matrix, TensorType::BF16}, true));
+  EXPECT_TRUE(may_quantize({"a.weight", column, TensorType::BF16}, true));
+  EXPECT_FALSE(may_quantize({"a.weight", kernel, TensorType::BF16}, true));
+  EXPECT_FALSE(may_quantize({"a.weight", vector, TensorType::BF16}, true));
+  EXPECT_FALSE(may_quantize({"a.bias", matrix, TensorType::BF16}, true));
+  EXPECT_FALSE(may_quantize({"a_norm.weight", matrix, TensorType::BF16}, true));
+}
+
+class ImageMixTypes : public testing::Test {
+ protected:
+  // Adds a matrix of rows of 256.
+  void add(std::string_view name, bool stays = false) { tensors_.push_back({name, ne_, TensorType::BF16, stays}); }
+  TensorType type_of(std::string_view mix, std::string_view name) {
+    const auto choices = choose_types(model_, tensors_, {.mix = mix_from_name(mix)});
+    EXPECT_TRUE(choices);
+    for (std::size_t i = 0; choices && i < tensors_.size(); ++i) {
+      if (tensors_[i].name == name) return (*choices)[i].type;
+    }
+    return TensorType::F64;
+  }
+
+  MixModel model_{
+      .architecture = "wan", .is_image = true, .outer_blocks = "transformer_blocks.0. transformer_blocks.59."};
+  std::vector<u64> ne_ = {256, 4};
+  std::vector<MixTensor> tensors_;
+};
+
+TEST_F(ImageMixTypes, ValuesAreCountedByName) {
+  // A tensor that stays does not count.
+  add("audio_injector.0.v.weight", true);
+  for (const std::string_view name :
+       {"blocks.2.v.weight", "blocks.10.v.weight", "blocks.0.v.weight", "blocks.1.v.weight", "blocks.3.v.weight"}) {
+    add(name);
+  }
+  EXPECT_EQ(type_of("Q4_K_S", "audio_injector.0.v.weight"), TensorType::BF16);
+  // In order of bytes: 0, 1, 10, 2, 3.
+  EXPECT_EQ(type_of("Q4_K_S", "blocks.10.v.weight"), TensorType::Q5_K);
+  EXPECT_EQ(type_of("Q4_K_S", "blocks.2.v.weight"), TensorType::Q5_K);
+  EXPECT_EQ(type_of("Q4_K_S", "blocks.3.v.weight"), TensorType::Q4_K);
+  EXPECT_EQ(type_of("Q3_K_M", "blocks.1.v.weight"), TensorType::Q5_K);
+  EXPECT_EQ(type_of("Q3_K_M", "blocks.10.v.weight"), TensorType::Q4_K);
+}
+
+TEST_F(ImageMixTypes, OuterBlocksHaveATypeOfTheirOwn) {
+  add("transformer_blocks.0.attn.to_v.weight");
+  add("transformer_blocks.59.img_mlp.net.2.weight");
+  add("transformer_blocks.5.attn.to_v.weight");
+  EXPECT_EQ(type_of("Q4_K_M", "transformer_blocks.0.attn.to_v.weight"), TensorType::Q5_K);
+  EXPECT_EQ(type_of("Q4_K_M", "transformer_blocks.59.img_mlp.net.2.weight"), TensorType::Q5_K);
+  EXPECT_EQ(type_of("Q4_K_M", "transformer_blocks.5.attn.to_v.weight"), TensorType::Q6_K);
+  EXPECT_EQ(type_of("Q4_K_S", "transformer_blocks.59.img_mlp.net.2.weight"), TensorType::Q5_K);
+  // Block 0 counts, so that block 5 is the second.
+  EXPECT_EQ(type_of("Q3_K_M", "transformer_blocks.5.attn.to_v.weight"), TensorType::Q5_K);
+  EXPECT_EQ(type_of("Q3_K_M", "transformer_blocks.0.attn.to_v.weight"), TensorType::Q4_K);
+}
+
+TEST_F(ImageMixTypes, RowsThatDoNotFitBecomeF16) {
+  ne_ = {320, 4};
+  add("a.weight");
+  EXPECT_EQ(type_of("Q4_K_S", "a.weight"), TensorType::F16);
+  EXPECT_EQ(type_of("Q8_0", "a.weight"), TensorType::Q8_0);
+}
+
+TEST_F(ImageMixTypes, MixesWithoutRulesAreRefused) {
+  add("a.weight");
+  for (const std::string_view name : {"IQ2_XS", "TQ1_0", "MXFP4_MOE", "Q2_K_S"}) {
+    const auto choices = choose_types(model_, tensors_, {.mix = mix_from_name(name)});
+    ASSERT_FALSE(choices) << name;
+    EXPECT_EQ(choices.error().code, "quantize-image-mix");
+  }
+  EXPECT_FALSE(choose_types(model_, tensors_, {.mix = mix_from_name("Q8_0"), .pure = true}));
+}
+
 }  // namespace
 }  // namespace modelutils::quantize

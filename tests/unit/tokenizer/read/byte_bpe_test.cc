@@ -213,7 +213,8 @@ TEST_F(ByteBpe, FactsForThePreTokenizer) {
 TEST_F(ByteBpe, FromVocabAndMerges) {
   const TokenizerJson json = TokenizerJson::byte_level().merge("a", "b").merge("ab", "c").word("<|endoftext|>");
   std::string vocab = "{";
-  for (const auto& [text, id] : json.vocab) vocab += (id ? "," : "") + test::quoted(text) + ":" + std::to_string(id);
+  for (const auto& [text, id] : json.vocab)
+    vocab += (id ? "," : "") + test::json_quoted(text) + ":" + std::to_string(id);
   dir.write("vocab.json", vocab + "}");
   dir.write("merges.txt", "#version: 0.2\r\na b\r\n\nab\tc\n");
   dir.write("config.json", R"({"model_type":"qwen2","bos_token_id":258,"eos_token_id":258})");
