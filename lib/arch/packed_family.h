@@ -85,7 +85,7 @@ concept Is = std::is_same_v<std::remove_const_t<T>, Struct>;
 #define MU_MEMBERS MU_MEMBERS_OF
 MU_MEMBERS(Key, name, type, fields, symbol, fallback, missing, need, when, loader_default, derive, derive_layers, write,
            read)
-MU_MEMBERS(Tensor, name, ne, source, need, bias, when, f32, plain, stored)
+MU_MEMBERS(Tensor, name, ne, source, need, bias, when, f32, is_of_experts, plain, stored)
 MU_MEMBERS(Mark, symbol, tensor, in_gguf_only)
 MU_MEMBERS(Fixed, field, value, severity, because, when)
 MU_MEMBERS(LayoutSign, module, telling)

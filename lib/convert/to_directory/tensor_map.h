@@ -30,6 +30,7 @@ enum class DirectoryStyle : u8 {
 struct DirectoryTensor : TensorRecipe {
   bool by_element = false;    ///< units are elements instead of rows
   bool may_quantize = false;  ///< a module's matrix, which MLX can store quantised
+  bool is_of_experts = false;  ///< numbers of experts, I32 in a GGUF and I64 in a directory
 
   /// Returns the shape in safetensors order.
   std::vector<u64> shape() const { return reversed(ne); }

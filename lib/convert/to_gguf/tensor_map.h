@@ -26,7 +26,9 @@ struct MappedTensor : TensorRecipe {
   std::optional<TensorType> type;     ///< if set, the type to encode the values as
   bool is_whole = false;       ///< small (vectors, biases, computed values): read and written at once with read_whole()
   bool is_transposed = false;  ///< assembled from single elements of large tensors
-  bool is_scaled = false;      ///< has factors per part or column lengths, and is not read whole
+  bool is_scaled = false;      ///< has factors per part, column or row lengths, and is not read whole
+  bool has_unit_rows = false;  ///< every row is divided by its length
+  u64 experts = 0;  ///< if not 0, the values are numbers of experts below this, written as I32; the tensor is whole
   std::vector<float> column_lengths;                  ///< divisors of the columns; empty if they are not divided
   std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to the values
 

@@ -40,11 +40,13 @@ float softplus(float value) {
 float apply_operation(arch::Operation operation, float operand, float value) {
   switch (operation) {
     case arch::Operation::none:
-    case arch::Operation::times:                // the reader multiplies each part by its factor
-    case arch::Operation::unit_columns: break;  // the reader divides whole columns
+    case arch::Operation::times:             // the reader multiplies each part by its factor
+    case arch::Operation::unit_columns:      // the reader divides whole columns
+    case arch::Operation::unit_rows: break;  // and whole rows
     case arch::Operation::add: return value + operand;
     case arch::Operation::add_one: return value + 1.0f;
     case arch::Operation::neg_exp: return -std::exp(value);
+    case arch::Operation::exp: return std::exp(value);
     case arch::Operation::softplus: return softplus(value);
   }
   return value;
@@ -56,10 +58,12 @@ float undo_operation(arch::Operation operation, float operand, float value) {
     case arch::Operation::none:
     // The tensors stay unchanged. Instead, config.json states a factor of 1, and that the head is not normalised.
     case arch::Operation::times:
-    case arch::Operation::unit_columns: return value;
+    case arch::Operation::unit_columns:
+    case arch::Operation::unit_rows: return value;
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
     case arch::Operation::neg_exp: before = std::log(-value); break;
+    case arch::Operation::exp: before = std::log(value); break;
     case arch::Operation::softplus: before = static_cast<float>(std::log(std::expm1(double{value}))); break;
   }
   // Rounding may have lost the last bits: prefer a 16-bit value that yields the same result.
