@@ -123,12 +123,11 @@ struct Tensor {
   std::string_view name;
   ShapeText ne;  ///< symbolic shape, ne0 first: "E,H*D"
   /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is). The form is
-  /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, with the rows of the parts in order, or `PART * PART`
-  /// with the product of two vectors. A part is
-  /// `module{view}@operation…`. A '#' in the module is an expert number; the experts' matrices are stacked. Views:
-  /// row_view.h; operations: row_text.h. `module{{view}}` is a view of single elements, whose last axis on the left
-  /// runs along the source's rows. It transposes, which turns quantised rows into F32. Views and operations of elements
-  /// do not apply to biases. "=name" is a generated tensor (rope.h).
+  /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, with the rows of the parts in order, or `PART *
+  /// PART` with the product of two vectors. A part is `module{view}@operation…`. A '#' in the module is an expert
+  /// number; the experts' matrices are stacked. Views: row_view.h; operations: row_text.h. `module{{view}}` is a view
+  /// of single elements, whose last axis on the left runs along the source's rows. It transposes, which turns quantised
+  /// rows into F32. Views and operations of elements do not apply to biases. "=name" is a generated tensor (rope.h).
   SourceText source;
   Need need = Need::required;
   Need bias = Need::absent;  ///< bias of the same module; its shape is the weight's without ne0 (for vectors the same)
@@ -248,7 +247,8 @@ struct Family {
   /// A pre-tokenizer unique to this family among those of its GGUF architecture. A file that names it belongs to this
   /// family.
   std::string_view gguf_pre = {};
-  /// A key that only this family's files have, without the architecture ("rope.dimension_sections").
+  /// A key that only this family's files have, without the architecture ("rope.dimension_sections"); after '@' a
+  /// tensor.
   std::string_view gguf_key = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several separated by '|', mlx-lm's first
   std::string_view hf_layer_prefix = {};              ///< as published, if that is not the first

@@ -140,7 +140,8 @@ constexpr Form forms[] = {
     {fusing, "attn_qkv", "attn_q|attn_k|attn_v", "1", true},
     {"gemma4", "attn_qkv", "attn_q|attn_k|attn_v"},  // src/models/gemma4.cpp
     // create_tensor_gate_up_exps (gemma4's own rows have both forms)
-    {"cohere2moe|deepseek2|deepseek2-ocr|hy_v3|qwen35moe|qwen3next|qwen4exp", "ffn_gate_up_exps", "ffn_gate_exps|ffn_up_exps", "X"},
+    {"cohere2moe|deepseek2|deepseek2-ocr|hy_v3|qwen35moe|qwen3next|qwen4exp", "ffn_gate_up_exps",
+     "ffn_gate_exps|ffn_up_exps", "X"},
     // Files of 2025: queries, keys, values and gates grouped together.
     {"qwen3next", "ssm_in", "attn_qkv:S|attn_qkv:S|attn_qkv:Hv/G*S|attn_gate:Hv/G*S", "G"},
 };

@@ -127,13 +127,13 @@ enum class Operation : u8 {
   none,
   add_one,       ///< for norms that are stored minus one
   neg_exp,       ///< -exp(x), for decay rates that are stored as logarithms
-  exp,           ///< exp(x), for the same rates where the runtime negates them
   add,           ///< x + number, for norms that are stored minus something else ("@add:0.2")
   times,         ///< x × the family's factor of that name, for multipliers that the runtime expects in the tensors
                  ///< ("@times:key")
   softplus,      ///< ln(1 + e^x), for scales that are stored before it
   unit_columns,  ///< divides every column of a matrix by its length, for heads that their class normalises
   unit_rows,     ///< the same for rows
+  exp,           ///< exp(x), for decay rates that the runtime negates
 };
 
 /// A part of an alternative (family.h, Tensor::source).
@@ -141,9 +141,9 @@ struct SourcePart {
   std::string_view module;      ///< with '#' in place of an expert number
   std::string_view view;        ///< if empty, all rows in order
   bool is_of_elements = false;  ///< the view selects elements instead of rows: `{{…}}`, a transposition
+  bool multiplies = false;      ///< the values are factors of the part before it ("a * b"), not further rows
   Operation operation = Operation::none;
   std::string_view operand = {};  ///< the text after the operation's colon
-  bool multiplies = false;        ///< the values are factors of the part before it ("a * b"), not further rows
   constexpr bool is_stacked() const { return module.find('#') != std::string_view::npos; }
 };
 

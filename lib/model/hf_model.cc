@@ -164,8 +164,8 @@ class MatrixCollector {
   bool is_of_experts(std::string_view name, TensorType type) const {
     if (type != TensorType::I64 && type != TensorType::I32) return false;
     const std::optional<arch::SourceMatch> found = names_.match(name);
-    return found && std::ranges::any_of(*found->uses,
-                                        [](const arch::SourceUse& use) { return use.row->is_of_experts; });
+    return found &&
+           std::ranges::any_of(*found->uses, [](const arch::SourceUse& use) { return use.row->is_of_experts; });
   }
 
   tl::unexpected<Error> refuse_method(std::string message) const {

@@ -1,15 +1,11 @@
 // Baichuan and Baichuan 2: a llama with queries, keys and values in one matrix. llama.cpp tells the models apart by
 // their layers: 32 (7B) are rotated, 40 (13B) use ALiBi; with another number it computes something else.
-#include <fmt/core.h>
-
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
-#include "arch/key_writer.h"
 #include "formats/hf/config.h"
 
 namespace modelutils::arch::families::baichuan {
 
-constexpr u64 rotated_layers = 32, alibi_layers = 40;
 // The vocabulary of Baichuan 2, whose class normalises the rows of its head.
 constexpr u64 second_vocabulary = 125696;
 static std::optional<u64> normalises_head(const hf::Config& config, const Sizes&) {
@@ -35,14 +31,12 @@ constexpr Tensor last[] = {
     named(norm_and_head, "output_norm"),
     {"output", "E,V", "[hf & Nh] lm_head@unit_rows | lm_head"},
 };
-static Status check_layers(KeyWriter& out) {
-  const u64 layers = out.size("L");
-  if (layers == rotated_layers || layers == alibi_layers) return {};
-  return out.refuse("num_hidden_layers",
-                    fmt::format("is {}; llama.cpp computes this architecture only with {} layers (rotary embeddings) "
-                                "or {} (ALiBi), and something else otherwise",
-                                layers, rotated_layers, alibi_layers));
-}
+constexpr Relation relations[] = {
+    whole_width,
+    {"K", "H", {}, "every head has its own keys and values"},
+    {"(L==32)+(L==40)", "1", "num_hidden_layers",
+     "is neither 32 (rotary embeddings) nor 40 (ALiBi); with any other number llama.cpp computes something else"},
+};
 
 constexpr Family baichuan = {
     .name = "baichuan",
@@ -54,9 +48,8 @@ constexpr Family baichuan = {
     .keys = {sizes, rope_keys, own},
     .layer_tensors = {layer, gated_feed_forward},
     .last_tensors = last,
-    .relations = {whole_width, {"K", "H", {}, "every head has its own keys and values"}},
-    .checks = {check_layers},
-    };
+    .relations = relations,
+};
 MU_FAMILY(baichuan);
 
 }  // namespace modelutils::arch::families::baichuan

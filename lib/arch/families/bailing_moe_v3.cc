@@ -1,5 +1,5 @@
-// Ling 3: delta attention (KDA) with full-rank gates, in some layers latent attention with a gate for each head; experts
-// in groups, scored by a sigmoid.
+// Ling 3: delta attention (KDA) with full-rank gates, in some layers latent attention with a gate for each head;
+// experts in groups, scored by a sigmoid.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
@@ -67,16 +67,11 @@ constexpr Key own[] = {
 };
 constexpr std::string_view recurrent = "!K";
 constexpr std::array<Tensor, 1> convolution(std::string_view name, SourceText source) {
-  return {{{.name = name,
-            .ne = "C,1,H*Dk,1",
-            .source = source,
-            .when = recurrent,
-            .f32 = true,
-            .stored = "H*Dk,1,C"}}};
+  return {{{.name = name, .ne = "C,1,H*Dk,1", .source = source, .when = recurrent, .f32 = true, .stored = "H*Dk,1,C"}}};
 }
-constexpr auto convolutions = joined(convolution("ssm_conv1d_q", "attention.q_conv1d"),
-                                     convolution("ssm_conv1d_k", "attention.k_conv1d"),
-                                     convolution("ssm_conv1d_v", "attention.v_conv1d"));
+constexpr auto convolutions =
+    joined(convolution("ssm_conv1d_q", "attention.q_conv1d"), convolution("ssm_conv1d_k", "attention.k_conv1d"),
+           convolution("ssm_conv1d_v", "attention.v_conv1d"));
 constexpr Tensor mixer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {.name = "attn_q", .ne = "E,H*(!K*Dk+(K>=1)*D)", .source = "attention.q_proj", .when = "!K | !Rq"},
@@ -92,9 +87,7 @@ constexpr Tensor mixer[] = {
     {.name = "@ssm_dt.bias", .ne = "H*Dk", .source = "attention.dt_bias", .when = recurrent},
     {.name = "ssm_norm", .ne = "Dk", .source = "attention.o_norm", .when = recurrent},
     {.name = "attn_gate", .ne = "E,H", .source = "attention.g_proj", .when = "K"},
-    {.name = "attn_output",
-     .ne = "H*(!K*Dk+(K>=1)*Dv),E",
-     .source = "[K] attention.dense | attention.o_proj"},
+    {.name = "attn_output", .ne = "H*(!K*Dk+(K>=1)*Dv),E", .source = "[K] attention.dense | attention.o_proj"},
     {"ffn_norm", "E", "post_attention_layernorm"},
 };
 constexpr Tensor latent[] = {
@@ -136,7 +129,8 @@ static Status check_gates(KeyWriter& out) {
     }
   }
   if (out.config().string_field("gated_attention_proj_granularity_type") == "head_wise") return {};
-  return out.refuse("gated_attention_proj_granularity_type", "is not head_wise, the only variant that llama.cpp computes");
+  return out.refuse("gated_attention_proj_granularity_type",
+                    "is not head_wise, the only variant that llama.cpp computes");
 }
 static Status describe(ConfigWriter& out) {
   // The distance between the first two layers with attention is the size of a group.
@@ -155,7 +149,7 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 constexpr Member members[] = {
-    {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"}, {"rope_scaling", "null"},
+    {"num_key_value_heads", "=H"}, {"qk_nope_head_dim", "=D-R"},      {"rope_scaling", "null"},
     {"use_qk_norm", "true"},       {"num_nextn_predict_layers", "0"},
 };
 
@@ -164,8 +158,9 @@ constexpr Family bailing_moe_v3 = {
     .gguf = "bailingmoe3",
     .classes = "BailingMoeV3ForCausalLM",
     .model_types = "bailing_moe_v3",
-    .about = "delta attention (KDA) with full-rank gates, in some layers latent attention gated by heads; experts in "
-             "groups, scored by a sigmoid",
+    .about =
+        "delta attention (KDA) with full-rank gates, in some layers latent attention gated by heads; experts in "
+        "groups, scored by a sigmoid",
     .hf_rope_theta = 600000,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|expert_shared_count",
     .keys = {sizes, own, expert_keys, expert_groups},

@@ -82,6 +82,7 @@ constexpr Family chatglm = {
     .classes = "ChatGLMModel|ChatGLMForConditionalGeneration",
     .model_types = "chatglm",
     .about = "Q, K and V in one matrix, gate and up in another; half of each head rotated by pairs",
+    .gguf_key = "@blk.0.attn_qkv.weight",
     .layer_prefixes = "transformer.encoder.layers.",
     .keys = {sizes, rope},
     .layer_tensors = {layer},

@@ -31,8 +31,8 @@ static Status write_ratios(KeyWriter& out, const Key& key) {
   const std::vector<u64>& ratios = out.sizes().values(key.symbol);
   for (const u64 ratio : ratios) {
     if (ratio == 0 || ratio == close_ratio || ratio == far_ratio) continue;
-    return out.refuse("compress_ratios", fmt::format("has {}; llama.cpp knows 0, {} and {}", ratio, close_ratio,
-                                                     far_ratio));
+    return out.refuse("compress_ratios",
+                      fmt::format("has {}; llama.cpp knows 0, {} and {}", ratio, close_ratio, far_ratio));
   }
   std::vector<u64> all(static_cast<std::size_t>(out.size("L")), ratios.empty() ? 0 : ratios.front());
   if (ratios.size() == all.size()) all = ratios;
@@ -97,11 +97,7 @@ constexpr Key mixture[] = {
     named(weights, "expert_weights_norm"),
     {.name = "swiglu_clamp_exp", .type = KeyType::f32_or_layers, .write = write_limits, .read = read_limits},
     {.name = "swiglu_clamp_shexp", .type = KeyType::f32_or_layers, .write = write_limits, .read = read_limits},
-    {.name = "hash_layer_count",
-     .fields = "num_hash_layers",
-     .symbol = "Lh",
-     .fallback = "0",
-     .need = Need::required},
+    {.name = "hash_layer_count", .fields = "num_hash_layers", .symbol = "Lh", .fallback = "0", .need = Need::required},
 };
 constexpr Key attention_keys[] = {
     {.name = "attention.q_lora_rank", .fields = "q_lora_rank", .symbol = "Rq", .need = Need::required},
@@ -144,16 +140,11 @@ constexpr Key streams[] = {
 
 constexpr Tensor first[] = {{"token_embd", "E,V", "embed"}};
 constexpr Tensor layer[] = {
-    {"attn_norm", "E", "attn_norm"},
-    {"@attn_sinks.weight", "H", "attn.attn_sink"},
-    {"attn_q_a", "E,Rq", "attn.wq_a"},
-    {"attn_q_a_norm", "Rq", "attn.q_norm"},
-    {"attn_q_b", "Rq,H*D", "attn.wq_b"},
-    {"attn_kv", "E,D", "attn.wkv"},
-    {"attn_kv_a_norm", "D", "attn.kv_norm"},
-    {"attn_output_a", "H*D/Go,Go*Ro", "attn.wo_a"},
-    {"attn_output_b", "Go*Ro,E", "attn.wo_b"},
-    {"ffn_norm", "E", "ffn_norm"},
+    {"attn_norm", "E", "attn_norm"},           {"@attn_sinks.weight", "H", "attn.attn_sink"},
+    {"attn_q_a", "E,Rq", "attn.wq_a"},         {"attn_q_a_norm", "Rq", "attn.q_norm"},
+    {"attn_q_b", "Rq,H*D", "attn.wq_b"},       {"attn_kv", "E,D", "attn.wkv"},
+    {"attn_kv_a_norm", "D", "attn.kv_norm"},   {"attn_output_a", "H*D/Go,Go*Ro", "attn.wo_a"},
+    {"attn_output_b", "Go*Ro,E", "attn.wo_b"}, {"ffn_norm", "E", "ffn_norm"},
 };
 constexpr Tensor mixing[] = {
     {.name = "@hc_attn_fn.weight", .ne = "Hc*E,(Hc+2)*Hc", .source = "hc_attn_fn", .f32 = true},
@@ -186,7 +177,10 @@ constexpr Tensor compressors[] = {
 };
 constexpr Tensor experts[] = {
     {.name = "ffn_gate_inp", .ne = "E,X", .source = "ffn.gate", .f32 = true},
-    {.name = "@ffn_gate_tid2eid.weight", .ne = "U,V", .source = "ffn.gate.tid2eid", .when = "i<Lh",
+    {.name = "@ffn_gate_tid2eid.weight",
+     .ne = "U,V",
+     .source = "ffn.gate.tid2eid",
+     .when = "i<Lh",
      .is_of_experts = true},
     {.name = "@exp_probs_b.bias", .ne = "X", .source = "ffn.gate.bias", .when = "i>=Lh"},
     {"ffn_gate_exps", "E,Fx,X", "ffn.experts.#.w1"},
@@ -223,12 +217,14 @@ constexpr Family deepseek4 = {
     .gguf = "deepseek4",
     .classes = "DeepseekV4ForCausalLM",
     .model_types = "deepseek_v4",
-    .about = "four residual streams, keys and values in one vector, older tokens compressed and chosen by an indexer; "
-             "first layers with a table of experts for each token; experts as MXFP4",
+    .about =
+        "four residual streams, keys and values in one vector, older tokens compressed and chosen by an indexer; "
+        "first layers with a table of experts for each token; experts as MXFP4",
     .layer_prefixes = "layers.",
     .layers_may_differ = true,
-    .loader_needs = "expert_feed_forward_length|expert_shared_count|expert_weights_scale|expert_weights_norm|"
-                    "expert_gating_func|swiglu_clamp_exp|swiglu_clamp_shexp",
+    .loader_needs =
+        "expert_feed_forward_length|expert_shared_count|expert_weights_scale|expert_weights_norm|"
+        "expert_gating_func|swiglu_clamp_exp|swiglu_clamp_shexp",
     .keys = {sizes, rope, expert_keys, mixture, attention_keys, streams},
     .layer_tensors = {layer, mixing, compressors, experts},
     .first_tensors = first,

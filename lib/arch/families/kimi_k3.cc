@@ -83,16 +83,11 @@ constexpr Key mixture[] = {
 
 constexpr std::string_view recurrent = "!K";
 constexpr std::array<Tensor, 1> convolution(std::string_view name, SourceText source) {
-  return {{{.name = name,
-            .ne = "C,1,H*Dk,1",
-            .source = source,
-            .when = recurrent,
-            .f32 = true,
-            .stored = "H*Dk,1,C"}}};
+  return {{{.name = name, .ne = "C,1,H*Dk,1", .source = source, .when = recurrent, .f32 = true, .stored = "H*Dk,1,C"}}};
 }
-constexpr auto convolutions = joined(convolution("ssm_conv1d_q", "self_attn.q_conv1d"),
-                                     convolution("ssm_conv1d_k", "self_attn.k_conv1d"),
-                                     convolution("ssm_conv1d_v", "self_attn.v_conv1d"));
+constexpr auto convolutions =
+    joined(convolution("ssm_conv1d_q", "self_attn.q_conv1d"), convolution("ssm_conv1d_k", "self_attn.k_conv1d"),
+           convolution("ssm_conv1d_v", "self_attn.v_conv1d"));
 constexpr Tensor mixer[] = {
     {"attn_norm", "E", "input_layernorm"},
     {.name = "attn_q", .ne = "E,H*(!K*Dk+(K>=1)*D)", .source = "self_attn.q_proj", .when = "!K | !Rq"},
@@ -189,11 +184,8 @@ static Status describe(ConfigWriter& out) {
   return {};
 }
 constexpr Member members[] = {
-    {"num_key_value_heads", "=H"},
-    {"qk_nope_head_dim", "=D-R"},
-    {"head_dim", "=Dk"},
-    {"linear_attn_config.num_heads", "=H"},
-    {"rope_scaling", "null"},
+    {"num_key_value_heads", "=H"},          {"qk_nope_head_dim", "=D-R"}, {"head_dim", "=Dk"},
+    {"linear_attn_config.num_heads", "=H"}, {"rope_scaling", "null"},
 };
 
 constexpr Family kimi_k3 = {
@@ -201,8 +193,9 @@ constexpr Family kimi_k3 = {
     .gguf = "kimi-k3",
     .classes = "KimiK3ForConditionalGeneration|KimiK3ForCausalLM",
     .model_types = "kimi_k3",
-    .about = "delta attention (KDA), in some layers latent attention without rope, both gated; experts in a space of "
-             "their own; residual streams of blocks of layers weighed by a score",
+    .about =
+        "delta attention (KDA), in some layers latent attention without rope, both gated; experts in a space of "
+        "their own; residual streams of blocks of layers weighed by a score",
     .activation = "situ",
     .activation_names = "situ",
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.value_length_mla",

@@ -25,7 +25,10 @@ constexpr auto sizes = [] {
 constexpr auto weights = weights_of_experts("1", "true");
 constexpr Key own[] = {
     {.name = "expert_feed_forward_length", .fields = "intermediate_size", .symbol = "Fx", .need = Need::required},
-    {.name = "leading_dense_block_count", .symbol = "Ld", .fallback = "0", .loader_default = "0",
+    {.name = "leading_dense_block_count",
+     .symbol = "Ld",
+     .fallback = "0",
+     .loader_default = "0",
      .derive = dense_layers},
     shared_expert_count,
     expert_gating("2"),
@@ -124,8 +127,9 @@ constexpr Family minimax_m3 = {
     .gguf = "minimax-m3",
     .classes = "MiniMaxM3SparseForCausalLM|MiniMaxM3SparseForConditionalGeneration|MiniMaxM3ForCausalLM",
     .model_types = "minimax_m3|minimax_m3_vl|minimax_m3_text",
-    .about = "norms stored minus one; dense layers, then experts and an indexer that chooses blocks of tokens; "
-             "llama.cpp chooses only with flash attention and attends to everything otherwise",
+    .about =
+        "norms stored minus one; dense layers, then experts and an indexer that chooses blocks of tokens; "
+        "llama.cpp chooses only with flash attention and attends to everything otherwise",
     .activation = "swigluoai",
     .activation_names = "swigluoai",
     .hf_rope_theta = 5e6,

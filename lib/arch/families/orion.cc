@@ -11,12 +11,9 @@ constexpr auto sizes = [] {
 }();
 constexpr Need must = Need::required;
 constexpr Tensor layer[] = {
-    {"attn_norm", "E", "input_layernorm", must, must},
-    {"attn_q", "E,H*D", "self_attn.q_proj"},
-    {"attn_k", "E,K*D", "self_attn.k_proj"},
-    {"attn_v", "E,K*D", "self_attn.v_proj"},
-    {"attn_output", "H*D,E", "self_attn.o_proj"},
-    {"ffn_norm", "E", "post_attention_layernorm", must, must},
+    {"attn_norm", "E", "input_layernorm", must, must}, {"attn_q", "E,H*D", "self_attn.q_proj"},
+    {"attn_k", "E,K*D", "self_attn.k_proj"},           {"attn_v", "E,K*D", "self_attn.v_proj"},
+    {"attn_output", "H*D,E", "self_attn.o_proj"},      {"ffn_norm", "E", "post_attention_layernorm", must, must},
 };
 
 constexpr Family orion = {

@@ -114,14 +114,8 @@ constexpr Tensor attention_rows[] = {
      .ne = "E,Di",
      .source = "self_attn.indexer.index_qk_proj{h:Hi+1 Di -> h=Hi Di}",
      .when = attention_layers},
-    {.name = "indexer.q_norm",
-     .ne = "Di",
-     .source = "self_attn.indexer.q_layernorm@add_one",
-     .when = attention_layers},
-    {.name = "indexer.k_norm",
-     .ne = "Di",
-     .source = "self_attn.indexer.k_layernorm@add_one",
-     .when = attention_layers},
+    {.name = "indexer.q_norm", .ne = "Di", .source = "self_attn.indexer.q_layernorm@add_one", .when = attention_layers},
+    {.name = "indexer.k_norm", .ne = "Di", .source = "self_attn.indexer.k_layernorm@add_one", .when = attention_layers},
 };
 // llama.cpp repeats the G query and key heads as a block, the class repeats each head. So value heads are reordered.
 constexpr Tensor delta_rows[] = {
@@ -198,8 +192,9 @@ constexpr Family qwen4exp = {
     .gguf = "qwen4exp",
     .classes = "Qwen4ExpForConditionalGeneration|Qwen4ExpForCausalLM",
     .model_types = "qwen4_exp|qwen4_exp_text",
-    .about = "gated delta nets, in some layers gated attention with an indexer; mixed residual streams in place of "
-             "norms; the text part, without n-gram tables",
+    .about =
+        "gated delta nets, in some layers gated attention with an indexer; mixed residual streams in place of "
+        "norms; the text part, without n-gram tables",
     .keys = {sizes, rope, delta_net, expert_keys, own},
     .layer_tensors = {mixing, attention_rows, delta_rows, experts},
     .last_tensors = last,

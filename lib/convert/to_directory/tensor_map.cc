@@ -312,8 +312,8 @@ class Reverser {
       made.ne.assign(ne.begin(), ne.end());
     }
     const auto dimensions = std::ranges::count_if(made.ne, [](u64 size) { return size != 1; });
-    const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 || part.operation == arch::Operation::neg_exp ||
-                          part.operation == arch::Operation::exp;
+    const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 ||
+                          part.operation == arch::Operation::neg_exp || part.operation == arch::Operation::exp;
     made.by_element = is_small || part.is_of_elements;
     made.unit = made.by_element ? 1 : ne.front();
     made.is_of_experts = row.is_of_experts;

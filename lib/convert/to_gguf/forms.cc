@@ -11,6 +11,7 @@
 #include "convert/transfer/carriers.h"
 #include "convert/transfer/encoders.h"
 #include "convert/transfer/report.h"
+#include "formats/hf/config.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
 
@@ -191,15 +192,16 @@ GgufForm stated_form(const HfModel& model, const MappedTensor& tensor, const Wei
   return form;
 }
 
-// Writes numbers of experts as I32.
+// Writes numbers of experts as I32. llama.cpp reads the expert's matrix without checking the number.
 Status encode_experts(const HfModel& model, const MappedTensor& tensor, std::span<const float> values,
                       MutableBytes out) {
+  const u64 experts = model.config.count_field(hf::fields::experts).value_or(0);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = values[i];
-    if (!(value >= 0) || value >= static_cast<float>(tensor.experts) || value != std::floor(value)) {
+    if (!(value >= 0) || value >= static_cast<float>(experts) || value != std::floor(value)) {
       return input_error("convert-experts",
                          fmt::format("has the expert {} in '{}', but a layer has {} experts", value,
-                                     model.matrices[tensor.parts.front().source].name, tensor.experts),
+                                     model.matrices[tensor.parts.front().source].name, experts),
                          at_tensor(tensor.name), {}, model.directory);
     }
     const auto number = static_cast<i32>(value);
@@ -238,7 +240,7 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
   const Weight& matrix = model.matrices[tensor.parts.front().source];
   form.source = matrix.name;
   form.source_form = text_with_scales(matrix.form);
-  if (tensor.experts > 0) {
+  if (tensor.is_of_experts) {
     form.type = form.target.type = TensorType::I32;
     form.exact = form.target.exact = true;
     return form;
@@ -293,7 +295,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
   if (tensor.is_whole) {
     MU_ASSIGN(const std::vector<float> values, read_whole(model, tensor));
     if (tensor.merge != nullptr && !narrow_facts(values).finite) return not_finite(model, tensor);
-    if (tensor.experts > 0) return encode_experts(model, tensor, values, out);
+    if (tensor.is_of_experts) return encode_experts(model, tensor, values, out);
     std::memcpy(out.data(), values.data(), out.size());
     return {};
   }

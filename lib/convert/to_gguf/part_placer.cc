@@ -99,9 +99,9 @@ Result<MappedTensor> PartPlacer::make(const arch::ExpectedTensor& expected, cons
   if (expected.ne.empty()) {
     return fail_at(expected, "convert-config", "has a shape that cannot be derived");
   }
-  if (expected.row->is_of_experts) tensor.experts = sizes.get(arch::symbol::experts);
+  tensor.is_of_experts = expected.row->is_of_experts;
   tensor.is_whole =
-      expected.ne.size() == 1 || expected.side == arch::Side::bias || tensor.experts > 0 || is_vector(parts);
+      expected.ne.size() == 1 || expected.side == arch::Side::bias || tensor.is_of_experts || is_vector(parts);
   if (tensor.is_whole) {
     tensor.must_be_f32 = true;
   } else {
@@ -149,12 +149,12 @@ Status PartPlacer::add_part(const arch::ExpectedTensor& expected, const arch::So
     }
     if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
     RecipePart made{index, std::move(*view), {}};
-    made.multiplies = part.multiplies;
     u64 first_unit = 0;
-    if (!tensor.parts.empty()) {
-      const RecipePart& before = tensor.parts.back();
-      if (made.multiplies && (!tensor.is_whole || made.units() != before.units())) return wrong_shape(expected, matrix);
-      first_unit = before.to.base + (made.multiplies ? 0 : before.units());
+    if (!tensor.parts.empty() && !part.multiplies)
+      first_unit = tensor.parts.back().to.base + tensor.parts.back().units();
+    if (part.multiplies) {
+      tensor.is_product = true;
+      if (!tensor.is_whole || made.units() != tensor.parts.front().units()) return wrong_shape(expected, matrix);
     }
     made.to = arch::run_of_rows(first_unit, made.units(), tensor.units());
     if (factor != 1) made.factors = {factor};
@@ -191,7 +191,7 @@ Status PartPlacer::check_rows(const arch::ExpectedTensor& expected, const Mapped
   const Weight& first = model_.matrices[tensor.parts.front().source];
   u64 units = 0;
   for (const RecipePart& part : tensor.parts) {
-    if (part.multiplies) continue;
+    if (tensor.is_product && units > 0) break;  // the others have the same units
     const Weight& matrix = model_.matrices[part.source];
     units = checked_add(units, part.units()).value_or(0);
     if (tensor.is_whole) continue;

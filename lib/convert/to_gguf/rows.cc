@@ -289,7 +289,7 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
     // An adapter changes whole vectors.
     const arch::RowView view = tensor.merge != nullptr ? arch::whole_view(part.from.source_rows) : part.from;
     MU_ASSIGN(Elements source, read_elements(model, model.matrices[part.source], view));
-    if (part.multiplies) {
+    if (tensor.is_product && !values.empty()) {
       for (u64 i = 0; i < part.units(); ++i) {
         values[static_cast<std::size_t>(part.to.base + i)] *=
             source.values[static_cast<std::size_t>(part.from.source_row(i) - source.first)];

@@ -26,7 +26,6 @@ struct RecipePart {
   arch::RowView from;               ///< source units, in the order they are used
   arch::RowView to;                 ///< target units; the same number
   std::vector<float> factors = {};  ///< multipliers of the values: none, one, or one per expert of the source
-  bool multiplies = false;          ///< the values are factors of those of the part before; only if all are read at once
 
   u64 units() const { return from.rows(); }
   /// Returns the multiplier for a source unit.

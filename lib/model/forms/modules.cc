@@ -234,13 +234,12 @@ Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::
   modules.findings = std::move(found.findings);
   modules.list.reserve(found.list.size());
   for (const mlx::Module& module : found.list) modules.list.push_back(module_of(module, tensors));
-  const bool has_exponents = std::ranges::any_of(
-      tensors, [](const mlx::TensorRef& tensor) { return tensor.type == TensorType::F8_E8M0; });
+  const bool has_exponents =
+      std::ranges::any_of(tensors, [](const mlx::TensorRef& tensor) { return tensor.type == TensorType::F8_E8M0; });
   if (!foreign.is_known && !has_exponents) return modules;
   NamedTensors names(tensors);
   const auto has_own_form = [&](Module& module) {
-    return has_exponents && !module.quantized &&
-           recognise_fp4_with_exponents(tensors, names, module, modules.findings);
+    return has_exponents && !module.quantized && recognise_fp4_with_exponents(tensors, names, module, modules.findings);
   };
   if (!foreign.is_known) {
     for (Module& module : modules.list) has_own_form(module);
