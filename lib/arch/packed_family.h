@@ -95,8 +95,8 @@ MU_MEMBERS(ConfigForm, fields, members, describe, model_type, text_model_type, m
            only_mlx_names)
 MU_MEMBERS(PredictionForm, tensors, runs, sizes, numbers, parts)
 MU_MEMBERS(EngineFacts, rope_layout, has_qk_norms, has_post_norms, is_gemma)
-MU_MEMBERS(TokenizerFacts, pre, pre_of_merges, pre_of_ranks, never_prefixes_space, infills_by_text, infill_vocabulary,
-           vocabulary_without_bos, composes, composes_not)
+MU_MEMBERS(TokenizerFacts, pre, pre_of_merges, pre_of_ranks, never_prefixes_space, infills_by_text, user_ends_turn,
+           infill_vocabulary, vocabulary_without_bos, composes, composes_not)
 MU_MEMBERS(Windows, rule, period, global_first, always, missing, fixed, is_required, only_with_layers,
            in_prediction_blocks)
 MU_MEMBERS(Recurrence, layers, state, interval, keeps_keys, keeps_history)

@@ -151,7 +151,9 @@ def check_back(case, model, work, complain):
         for name, value in keys.items():
             if name.startswith(("general.", "tokenizer.")): continue
             if not same(value, keys_again.get(name)): say(f"key {name} becomes {keys_again.get(name)} from {value}")
-        for name in sorted(tensors.keys() ^ tensors_again.keys()): say(f"{name} is missing or unexpected")
+        for name in sorted(tensors.keys() ^ tensors_again.keys()):
+            if name == "output.weight" and tensors[name][2] == tensors["token_embd.weight"][2]: continue  # tied
+            say(f"{name} is missing or unexpected")
         for name in sorted(tensors.keys() & tensors_again.keys()):
             (ne, kind, data), (ne_again, kind_again, data_again) = tensors[name], tensors_again[name]
             if ne != ne_again: say(f"{name} has shape {ne_again} instead of {ne}")
@@ -172,7 +174,7 @@ def check_published(case, source, found, say):
         elif name in packed: continue
         elif found[name][0] != shape: say(f"{name} has shape {found[name][0]} instead of {shape}")
         elif name in ones or name in products: continue
-        elif name.endswith("A_log"):
+        elif name.endswith("A_log") or "norm" in name:  # computed and computed back
             a, b = (struct.unpack(f"<{len(d) // 4}f", as_f32(k, d)) for k, d in ((kind, data), found[name][1:]))
             if max(abs(x - y) for x, y in zip(a, b)) > 1e-6: say(f"{name} has other values")
         elif as_f32(kind, data) != as_f32(found[name][1], found[name][2]): say(f"{name} has other values")
@@ -190,7 +192,7 @@ def check_case(case, expected, work, complain):
     if status != 0: complain(f"verify finds fault with it: {said}")
     status, said = tool("verify", "-q", model)
     if status != 0: complain(f"verify finds fault with the directory: {said}")
-    status, said = tool("gguf-dump", "--fit", "8GB", path)
+    status, said = tool("gguf-dump", "--fit", path)
     if status != 0: complain(f"its memory is not known: {said}")
     check_back(case, model, work, complain)
 
@@ -213,8 +215,7 @@ REFUSED = {
                     ("gated_attention_proj_granularity_type", "element_wise"), ("kda_lower_bound", None)],
     "kimi-k3": [("text_config.mla_use_nope", False), ("text_config.mla_use_output_gate", False),
                 ("text_config.linear_attn_config.num_heads", 4), ("text_config.attn_res_block_size", None)],
-    "deepseek4": [("hc_mult", 2), ("scoring_func", "sigmoid"), ("compress_ratios", [0, 4, 64]),
-                  ("compress_ratios", None)],
+    "deepseek4": [("hc_mult", 2), ("scoring_func", "sigmoid"), ("compress_ratios", None)],
     "qwen4exp": [("text_config.ple_layer_ids", [1]), ("text_config.attn_output_gate", False),
                  ("text_config.indexer_compress_ratio", None), ("text_config.linear_value_head_dim", 32)],
 }

@@ -161,6 +161,7 @@ constexpr Family bailing_moe_v3 = {
     .about =
         "delta attention (KDA) with full-rank gates, in some layers latent attention gated by heads; experts in "
         "groups, scored by a sigmoid",
+    .layers_may_differ = true,
     .hf_rope_theta = 600000,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|expert_shared_count",
     .keys = {sizes, own, expert_keys, expert_groups},

@@ -91,7 +91,7 @@ constexpr Family chatglm = {
     .fixed = fixed,
     .relations = relations,
     .config = {.fields = "num_layers|padded_vocab_size", .members = members, .describe = describe},
-    .tokenizer = {.pre_of_ranks = "chatglm=chatglm-bpe"},
+    .tokenizer = {.pre_of_ranks = "chatglm=chatglm-bpe", .user_ends_turn = true},
 };
 MU_FAMILY(chatglm);
 

@@ -85,7 +85,6 @@ constexpr Family cohere2moe = {
                .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::number_or_list, .global_first = true, .always = true},
               .prediction = PredictionBlocks::cached},
-    .tokenizer = {.pre = "command-r"},
 };
 MU_FAMILY(cohere2moe);
 

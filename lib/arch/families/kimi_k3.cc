@@ -198,6 +198,7 @@ constexpr Family kimi_k3 = {
         "their own; residual streams of blocks of layers weighed by a score",
     .activation = "situ",
     .activation_names = "situ",
+    .layers_may_differ = true,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.value_length_mla",
     .keys = {sizes, own, expert_keys, mixture},
     .layer_tensors = {mixer, convolutions, scores, latent, leading_feed_forward, experts},
