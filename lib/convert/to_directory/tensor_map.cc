@@ -161,11 +161,8 @@ class Reverser {
       return check_rows(expected, index, first);
     }
     for (const arch::SourcePart& part : alternative->parts) {
-      if (part.multiplies) {
-        add_ones(expected, part, tensor);
-        continue;
-      }
-      const u64 copies = part.is_stacked() ? tensor.ne.back() : 1;
+      if (part.multiplies) add_ones(expected, part, tensor);
+      const u64 copies = part.multiplies ? 0 : part.is_stacked() ? tensor.ne.back() : 1;
       for (u64 number = 0; number < copies; ++number) {
         MU_TRY(add_part(expected, part, is_alone(*alternative), number, copies, index, first));
       }
@@ -173,7 +170,7 @@ class Reverser {
     return check_rows(expected, index, first);
   }
 
-  // True if the tensor has the rows of one part; others only multiply them.
+  // Other parts may multiply it.
   static bool is_alone(const arch::SourceAlternative& alternative) {
     return std::ranges::count_if(alternative.parts, [](const arch::SourcePart& part) { return !part.multiplies; }) == 1;
   }
@@ -312,8 +309,7 @@ class Reverser {
       made.ne.assign(ne.begin(), ne.end());
     }
     const auto dimensions = std::ranges::count_if(made.ne, [](u64 size) { return size != 1; });
-    const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 ||
-                          part.operation == arch::Operation::neg_exp || part.operation == arch::Operation::exp;
+    const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 || part.operation == arch::Operation::neg_exp;
     made.by_element = is_small || part.is_of_elements;
     made.unit = made.by_element ? 1 : ne.front();
     made.is_of_experts = row.is_of_experts;

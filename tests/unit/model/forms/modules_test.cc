@@ -227,9 +227,9 @@ TEST_F(FormsTest, FourBitsWithExponents) {
   add("p.scale", TensorType::F8_E8M0, {8, 2});
   add("q.weight", TensorType::I8, {8, 32});
   add("q.scale", TensorType::F8_E8M0, {8, 4});
-  constexpr std::string_view fp8 =
+  constexpr std::string_view blocks =
       R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})";
-  for (const std::string_view config : {std::string_view("{}"), fp8}) {
+  for (const std::string_view config : {std::string_view("{}"), blocks}) {
     const Modules modules = find(config);
     ASSERT_EQ(modules.list.size(), 2u);
     EXPECT_TRUE(modules.list[0].decodable);
