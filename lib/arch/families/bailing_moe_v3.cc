@@ -87,7 +87,8 @@ constexpr Tensor mixer[] = {
     {.name = "@ssm_dt.bias", .ne = "H*Dk", .source = "attention.dt_bias", .when = recurrent},
     {.name = "ssm_norm", .ne = "Dk", .source = "attention.o_norm", .when = recurrent},
     {.name = "attn_gate", .ne = "E,H", .source = "attention.g_proj", .when = "K"},
-    {.name = "attn_output", .ne = "H*(!K*Dk+(K>=1)*Dv),E", .source = "[K] attention.dense | attention.o_proj"},
+    {.name = "attn_output", .ne = "H*Dk,E", .source = "attention.o_proj", .when = recurrent},
+    {.name = "attn_output", .ne = "H*Dv,E", .source = "attention.dense", .when = "K"},
     {"ffn_norm", "E", "post_attention_layernorm"},
 };
 constexpr Tensor latent[] = {
@@ -161,7 +162,6 @@ constexpr Family bailing_moe_v3 = {
     .about =
         "delta attention (KDA) with full-rank gates, in some layers latent attention gated by heads; experts in "
         "groups, scored by a sigmoid",
-    .layers_may_differ = true,
     .hf_rope_theta = 600000,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|expert_shared_count",
     .keys = {sizes, own, expert_keys, expert_groups},

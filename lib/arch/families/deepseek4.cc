@@ -28,6 +28,9 @@ static std::vector<u64> ratios_of_layers(const hf::Config& config, const Sizes& 
   return ratios;
 }
 static Status write_ratios(KeyWriter& out, const Key& key) {
+  if (ratios_of_layers(out.config(), out.sizes()).empty()) {
+    return out.refuse("compress_ratios", "is no list with a number for each layer, which llama.cpp requires");
+  }
   const std::vector<u64>& ratios = out.sizes().values(key.symbol);
   for (const u64 ratio : ratios) {
     if (ratio == 0 || ratio == close_ratio || ratio == far_ratio) continue;
@@ -221,7 +224,6 @@ constexpr Family deepseek4 = {
         "four residual streams, keys and values in one vector, older tokens compressed and chosen by an indexer; "
         "first layers with a table of experts for each token; experts as MXFP4",
     .layer_prefixes = "layers.",
-    .layers_may_differ = true,
     .loader_needs =
         "expert_feed_forward_length|expert_shared_count|expert_weights_scale|expert_weights_norm|"
         "expert_gating_func|swiglu_clamp_exp|swiglu_clamp_shexp",

@@ -10,6 +10,12 @@
 
 namespace modelutils::arch::families::kimi_k3 {
 
+// The settings of the text part name Kimi Linear's class.
+static bool is_of_k3(const hf::Config& config) {
+  return config.field("attn_res_block_size") || config.field("activation_situ_beta") ||
+         config.field("routed_expert_hidden_size");
+}
+
 // Returns one KV head for attention layers and none for recurrent ones. linear_attn_config counts layers from 1.
 static std::vector<u64> heads_of_layers(const hf::Config& config, const Sizes& sizes) {
   std::vector<u64> heads(static_cast<std::size_t>(sizes.get(symbol::layers)), 0);
@@ -109,8 +115,11 @@ constexpr Tensor mixer[] = {
 };
 // The score of a stream is its norm's weight times the projection, which the runtime has as one vector.
 constexpr Tensor scores[] = {
-    {"attn_res_score", "E", "self_attention_res_proj * self_attention_res_norm"},
-    {"ffn_res_score", "E", "mlp_res_proj * mlp_res_norm"},
+    {.name = "attn_res_score",
+     .ne = "E",
+     .source = "self_attention_res_proj * self_attention_res_norm",
+     .stored = "1,E"},
+    {.name = "ffn_res_score", .ne = "E", .source = "mlp_res_proj * mlp_res_norm", .stored = "1,E"},
 };
 constexpr auto latent = [] {
   std::array<Tensor, 4> rows = {named(mla_tensors, "attn_kv_a_mqa"), named(mla_tensors, "attn_kv_a_norm"),
@@ -153,7 +162,10 @@ constexpr Tensor experts[] = {
 };
 constexpr Tensor last[] = {
     {"output_norm", "E", "model.norm"},
-    {"output_res_score", "E", "model.output_attn_res_proj * model.output_attn_res_norm"},
+    {.name = "output_res_score",
+     .ne = "E",
+     .source = "model.output_attn_res_proj * model.output_attn_res_norm",
+     .stored = "1,E"},
     {"output", "E,V", "lm_head"},
 };
 
@@ -191,14 +203,14 @@ constexpr Member members[] = {
 constexpr Family kimi_k3 = {
     .name = "kimi-k3",
     .gguf = "kimi-k3",
-    .classes = "KimiK3ForConditionalGeneration|KimiK3ForCausalLM",
-    .model_types = "kimi_k3",
+    .classes = "KimiK3ForConditionalGeneration|KimiK3ForCausalLM|KimiLinearForCausalLM",
+    .model_types = "kimi_k3|kimi_linear",
     .about =
         "delta attention (KDA), in some layers latent attention without rope, both gated; experts in a space of "
         "their own; residual streams of blocks of layers weighed by a score",
+    .fits = is_of_k3,
     .activation = "situ",
     .activation_names = "situ",
-    .layers_may_differ = true,
     .loader_needs = "expert_feed_forward_length|expert_gating_func|attention.value_length_mla",
     .keys = {sizes, own, expert_keys, mixture},
     .layer_tensors = {mixer, convolutions, scores, latent, leading_feed_forward, experts},
