@@ -84,9 +84,12 @@ const Family* find_family(const gguf::Index& index) {
     const bool has_pre = !pre.empty() && family.gguf_pre == pre;
     return has_pre || holds(family.gguf_when, stated_gguf_sizes(family, index));
   };
-  const Family* by_key = first_family(is_of_architecture, [&](const Family& family) {
-    return !family.gguf_key.empty() && index.key(index.arch_key(family.gguf_key)) != nullptr && fits(family);
-  });
+  const auto has_own_key = [&](const Family& family) {
+    if (family.gguf_key.starts_with('@')) return index.tensor(family.gguf_key.substr(1)) != nullptr;
+    return !family.gguf_key.empty() && index.key(index.arch_key(family.gguf_key)) != nullptr;
+  };
+  const Family* by_key =
+      first_family(is_of_architecture, [&](const Family& family) { return has_own_key(family) && fits(family); });
   if (by_key != nullptr) return by_key;
   return first_family(is_of_architecture,
                       [&](const Family& family) { return family.gguf_key.empty() && fits(family); });

@@ -123,16 +123,18 @@ struct Tensor {
   std::string_view name;
   ShapeText ne;  ///< symbolic shape, ne0 first: "E,H*D"
   /// Names in Hugging Face and MLX directories, without layer prefix and suffix (complete if the name is). The form is
-  /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, with the rows of the parts in order. A part is
-  /// `module{view}@operation…`. A '#' in the module is an expert number; the experts' matrices are stacked. Views:
-  /// row_view.h; operations: row_text.h. `module{{view}}` is a view of single elements, whose last axis on the left
-  /// runs along the source's rows. It transposes, which turns quantised rows into F32. Views and operations of elements
-  /// do not apply to biases. "=name" is a generated tensor (rope.h).
+  /// ALTERNATIVE | ALTERNATIVE …, each `[condition] PART + PART …`, with the rows of the parts in order, or `PART *
+  /// PART` with the product of two vectors. A part is `module{view}@operation…`. A '#' in the module is an expert
+  /// number; the experts' matrices are stacked. Views: row_view.h; operations: row_text.h. `module{{view}}` is a view
+  /// of single elements, whose last axis on the left runs along the source's rows. It transposes, which turns quantised
+  /// rows into F32. Views and operations of elements do not apply to biases. "=name" is a generated tensor (rope.h).
   SourceText source;
   Need need = Need::required;
   Need bias = Need::absent;  ///< bias of the same module; its shape is the weight's without ne0 (for vectors the same)
   ConditionText when = {};   ///< the layers that have it
   bool f32 = false;          ///< must be F32 despite having two dimensions or more (one dimension always is)
+  /// Holds numbers of experts: I32 in a GGUF, I64 in a directory. Each must be less than X.
+  bool is_of_experts = false;
   std::string_view plain = {};  ///< if not empty, quantised sources become F32, for this reason
   /// The source's shape in a directory, in safetensors order, if it differs from the rows: alternatives as in `source`,
   /// "[mlx] I,Kc,1 | I,1,Kc".
@@ -245,7 +247,8 @@ struct Family {
   /// A pre-tokenizer unique to this family among those of its GGUF architecture. A file that names it belongs to this
   /// family.
   std::string_view gguf_pre = {};
-  /// A key that only this family's files have, without the architecture ("rope.dimension_sections").
+  /// A key that only this family's files have, without the architecture ("rope.dimension_sections"); after '@' a
+  /// tensor.
   std::string_view gguf_key = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several separated by '|', mlx-lm's first
   std::string_view hf_layer_prefix = {};              ///< as published, if that is not the first

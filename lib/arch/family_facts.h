@@ -24,6 +24,8 @@ struct TokenizerFacts {
   bool never_prefixes_space = false;
   /// True if tokens for infilling and for the end of a turn are recognised by their texts ("<|fim_prefix|>", …).
   bool infills_by_text = false;
+  /// True if a turn ends where the user's begins (<|user|>), and <|endoftext|> also stands for unknown text.
+  bool user_ends_turn = false;
   /// A vocabulary of this size has tokens for infilling from id 32007 on, without any sign in the files. 0: no size
   /// has.
   u64 infill_vocabulary = 0;

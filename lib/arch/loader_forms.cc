@@ -119,15 +119,13 @@ namespace {
 // Architectures whose loaders call create_tensor_qkv (src/llama-model.cpp): queries, keys and values in one tensor or
 // three, with or without biases.
 constexpr std::string_view fusing =
-    "afmoe|apertus|bailingmoe|chatglm|cohere2|command-r|deci|deepseek|deepseek2-ocr|dots1|ernie4_5|ernie4_5-moe|exaone|"
-    "exaone-moe|"
-    "exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|glm4|glm4moe|gpt-oss|granite|granitehybrid|granitemoe|hunyuan-dense|"
-    "hunyuan-moe|hunyuan_vl|internlm2|jamba|kimi-linear|laguna|lfm2|lfm2moe|llama|llama4|mellum|mimo2|minicpm|minimax-"
-    "m2|mistral3|"
-    "nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|paddleocr|phi2|phi3|phimoe|plamo|qwen2|qwen2moe|qwen2vl|qwen3|"
-    "qwen35|"
-    "qwen35moe|"
-    "qwen3moe|qwen3next|qwen3vl|qwen3vlmoe|seed_oss|smollm3|stablelm|starcoder2|step35";
+    "afmoe|apertus|arcee|baichuan|bailingmoe|bailingmoe3|chatglm|cohere2|cohere2moe|command-r|deci|deepseek|"
+    "deepseek2-ocr|dots1|ernie4_5|ernie4_5-moe|exaone|exaone-moe|exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|glm4|"
+    "glm4moe|gpt-oss|granite|granitehybrid|granitemoe|hunyuan-dense|hunyuan-moe|hunyuan_vl|hy_v3|internlm2|jamba|"
+    "kimi-k3|kimi-linear|laguna|lfm2|lfm2moe|llama|llama4|mellum|mimo2|minicpm|minimax-m2|minimax-m3|mistral3|"
+    "nanbeige|nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|orion|paddleocr|phi2|phi3|phimoe|plamo|qwen2|"
+    "qwen2moe|qwen2vl|qwen3|qwen35|qwen35moe|qwen3moe|qwen3next|qwen3vl|qwen3vlmoe|qwen4exp|seed_oss|smollm3|"
+    "stablelm|starcoder2|step35";
 
 // A tensor that holds the rows of several.
 struct Form {
@@ -142,7 +140,8 @@ constexpr Form forms[] = {
     {fusing, "attn_qkv", "attn_q|attn_k|attn_v", "1", true},
     {"gemma4", "attn_qkv", "attn_q|attn_k|attn_v"},  // src/models/gemma4.cpp
     // create_tensor_gate_up_exps (gemma4's own rows have both forms)
-    {"deepseek2|deepseek2-ocr|qwen35moe|qwen3next", "ffn_gate_up_exps", "ffn_gate_exps|ffn_up_exps", "X"},
+    {"cohere2moe|deepseek2|deepseek2-ocr|hy_v3|qwen35moe|qwen3next|qwen4exp", "ffn_gate_up_exps",
+     "ffn_gate_exps|ffn_up_exps", "X"},
     // Files of 2025: queries, keys, values and gates grouped together.
     {"qwen3next", "ssm_in", "attn_qkv:S|attn_qkv:S|attn_qkv:Hv/G*S|attn_gate:Hv/G*S", "G"},
 };

@@ -85,7 +85,7 @@ concept Is = std::is_same_v<std::remove_const_t<T>, Struct>;
 #define MU_MEMBERS MU_MEMBERS_OF
 MU_MEMBERS(Key, name, type, fields, symbol, fallback, missing, need, when, loader_default, derive, derive_layers, write,
            read)
-MU_MEMBERS(Tensor, name, ne, source, need, bias, when, f32, plain, stored)
+MU_MEMBERS(Tensor, name, ne, source, need, bias, when, f32, is_of_experts, plain, stored)
 MU_MEMBERS(Mark, symbol, tensor, in_gguf_only)
 MU_MEMBERS(Fixed, field, value, severity, because, when)
 MU_MEMBERS(LayoutSign, module, telling)
@@ -95,8 +95,8 @@ MU_MEMBERS(ConfigForm, fields, members, describe, model_type, text_model_type, m
            only_mlx_names)
 MU_MEMBERS(PredictionForm, tensors, runs, sizes, numbers, parts)
 MU_MEMBERS(EngineFacts, rope_layout, has_qk_norms, has_post_norms, is_gemma)
-MU_MEMBERS(TokenizerFacts, pre, pre_of_merges, pre_of_ranks, never_prefixes_space, infills_by_text, infill_vocabulary,
-           vocabulary_without_bos, composes, composes_not)
+MU_MEMBERS(TokenizerFacts, pre, pre_of_merges, pre_of_ranks, never_prefixes_space, infills_by_text, user_ends_turn,
+           infill_vocabulary, vocabulary_without_bos, composes, composes_not)
 MU_MEMBERS(Windows, rule, period, global_first, always, missing, fixed, is_required, only_with_layers,
            in_prediction_blocks)
 MU_MEMBERS(Recurrence, layers, state, interval, keeps_keys, keeps_history)

@@ -132,6 +132,8 @@ enum class Operation : u8 {
                  ///< ("@times:key")
   softplus,      ///< ln(1 + e^x), for scales that are stored before it
   unit_columns,  ///< divides every column of a matrix by its length, for heads that their class normalises
+  unit_rows,     ///< the same for rows
+  exp,           ///< exp(x), for decay rates that the runtime negates
 };
 
 /// A part of an alternative (family.h, Tensor::source).
@@ -139,6 +141,7 @@ struct SourcePart {
   std::string_view module;      ///< with '#' in place of an expert number
   std::string_view view;        ///< if empty, all rows in order
   bool is_of_elements = false;  ///< the view selects elements instead of rows: `{{…}}`, a transposition
+  bool multiplies = false;      ///< the values are factors of the part before it ("a * b"), not further rows
   Operation operation = Operation::none;
   std::string_view operand = {};  ///< the text after the operation's colon
   constexpr bool is_stacked() const { return module.find('#') != std::string_view::npos; }
@@ -147,17 +150,21 @@ struct SourcePart {
 constexpr Operation operation_named(std::string_view name) {
   if (name == "add_one") return Operation::add_one;
   if (name == "neg_exp") return Operation::neg_exp;
+  if (name == "exp") return Operation::exp;
   if (name == "add") return Operation::add;
   if (name == "times") return Operation::times;
   if (name == "softplus") return Operation::softplus;
   if (name == "unit_columns") return Operation::unit_columns;
+  if (name == "unit_rows") return Operation::unit_rows;
   return Operation::none;
 }
 
-/// Parses `module{view}@operation:operand`.
+/// Parses `module{view}@operation:operand`, with a '*' in front if it multiplies the part before it.
 constexpr SourcePart source_part(std::string_view text) {
   SourcePart part;
   text = trimmed(text);
+  part.multiplies = text.starts_with('*');
+  if (part.multiplies) text = trimmed(text.substr(1));
   if (const std::size_t at = text.rfind('@'); at != std::string_view::npos) {
     part.operand = text.substr(at + 1);
     part.operation = operation_named(take_until(part.operand, ":"));
@@ -181,20 +188,22 @@ consteval void check_part(std::string_view text) {
   if (text.find('{') != std::string_view::npos) {
     if (!trimmed(text.substr(0, at)).ends_with('}') || !is_view(part.view)) this_view_cannot_be_read(text);
   }
-  if (part.module.empty() || part.module.find_first_of(" []{}@") != std::string_view::npos) {
+  if (part.module.empty() || part.module.find_first_of(" []{}@*") != std::string_view::npos) {
     this_source_cannot_be_read(text);
   }
 }
 
-/// Takes the next part of an alternative. A '+' separates parts, but inside braces it is a sum.
+/// Takes the next part of an alternative. A '+' or '*' separates parts, but inside braces it is a sum or product. A '*'
+/// remains in front of the part that follows it.
 constexpr std::string_view take_part(std::string_view& text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}') --depth;
-    if (text[i] != '+' || depth > 0) continue;
+    const bool separates = text[i] == '+' || (text[i] == '*' && i > 0);
+    if (!separates || depth > 0) continue;
     const std::string_view part = text.substr(0, i);
-    text.remove_prefix(i + 1);
+    text.remove_prefix(text[i] == '*' ? i : i + 1);
     return part;
   }
   const std::string_view part = text;
@@ -309,7 +318,7 @@ struct SourceText : RowText {
       std::string_view alternative = take_until(rest, "|");
       const std::string_view condition = take_condition(alternative);
       if (!condition.empty() && !is_expression(condition)) this_expression_cannot_be_read(condition);
-      if (alternative.ends_with('+')) this_source_cannot_be_read(text);
+      if (alternative.ends_with('+') || alternative.starts_with('*')) this_source_cannot_be_read(text);
       do {
         check_part(take_part(alternative));
       } while (!alternative.empty());

@@ -160,6 +160,14 @@ class MatrixCollector {
     return type == TensorType::F32 || type == TensorType::F16 || type == TensorType::BF16;
   }
 
+  // True for a table of expert numbers, which are integers.
+  bool is_of_experts(std::string_view name, TensorType type) const {
+    if (type != TensorType::I64 && type != TensorType::I32) return false;
+    const std::optional<arch::SourceMatch> found = names_.match(name);
+    return found &&
+           std::ranges::any_of(*found->uses, [](const arch::SourceUse& use) { return use.row->is_of_experts; });
+  }
+
   tl::unexpected<Error> refuse_method(std::string message) const {
     return input_error("convert-foreign-method", std::move(message), "quantization_config.quant_method", {},
                        model_.config.path);
@@ -212,7 +220,7 @@ class MatrixCollector {
       matrix.ne = reversed(tensor.shape);
       const TensorType type = *tensor.type;
       matrix.form = plain_form(type);
-      if (!is_plain(type)) {
+      if (!is_plain(type) && !is_of_experts(name, type)) {
         return module_error(
             name,
             fmt::format("is {}; only F32, F16, BF16 and weights quantised by MLX can be converted", type_name(type)));

@@ -58,6 +58,7 @@
   X(qwen3next, qwen3next)               \
   X(qwen3next, qwen35)                  \
   X(qwen3next, qwen35moe)               \
+  X(kimi_k3, kimi_k3)                   \
   X(kimi_linear, kimi_linear)           \
   X(gemma4, gemma4)                     \
   X(gemma3n, gemma3n)                   \
@@ -99,6 +100,20 @@
   X(deci, deci)                         \
   X(step35, step35)                     \
   X(laguna, laguna)                     \
+  X(falcon, falcon)                     \
+  X(bloom, bloom)                       \
+  X(mpt, mpt)                           \
+  X(orion, orion)                       \
+  X(arcee, arcee)                       \
+  X(nanbeige, nanbeige)                 \
+  X(chatglm, chatglm)                   \
+  X(baichuan, baichuan)                 \
+  X(cohere2moe, cohere2moe)             \
+  X(hy_v3, hy_v3)                       \
+  X(minimax_m3, minimax_m3)             \
+  X(bailing_moe_v3, bailing_moe_v3)     \
+  X(deepseek4, deepseek4)               \
+  X(qwen4exp, qwen4exp)                 \
   /* new ones go above this line */
 
 namespace modelutils::arch {

@@ -14,16 +14,14 @@ using Rule = Windows::Rule;
 
 constexpr RuntimeArchitecture architectures[] = {
     // Attention with a cache in every layer.
-    {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|falcon|gptj|grok|grovemoe|jais|jais2|"
-     "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
+    {"arctic|bitnet|chameleon|codeshell|gptj|grok|grovemoe|jais|jais2|"
+     "llama-embed|maincoder|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
      "pockettts|qwen3tts|talkie"},
     // No cache: all tokens are computed at once.
     {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
      "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
      {.has_cache = false}},
     {"t5|t5encoder", {.has_encoder = true}},
-    // The same layers run several times, each time with their own cache.
-    {"nanbeige", {.has_loops = true}},
     // A router chooses between adapters; its own head caches all tokens.
     {"graniteswitch", {.has_router_layer = true}},
     // A draft model that reads its target's cache.
@@ -32,40 +30,21 @@ constexpr RuntimeArchitecture architectures[] = {
     {"dflash", {.windows = {.rule = Rule::list}}, true},
     {"eagle3", {}, true},
     // Sliding windows.
-    {"cohere2moe",
-     {.windows = {.rule = Rule::number_or_list, .global_first = true, .always = true},
-      .prediction = PredictionBlocks::cached}},
     {"granite_swa|maple|spark2_5", {.windows = {.rule = Rule::list, .always = true}}},
     {"muse-glimmer", {.windows = {.rule = Rule::number_or_list, .always = true}}},
     {"plamo3", {.windows = {.rule = Rule::period, .period = 8}}},
     {"smallthinker", {.windows = {.rule = Rule::period, .period = 4, .global_first = true, .fixed = 4096}}},
     // Latent attention, with or without indexers.
     {"mistral4", {.is_latent = true}},
-    {"deepseek4",
-     {.windows = {.rule = Rule::all, .always = true},
-      .recurrence = {.keeps_history = true},
-      .prediction = PredictionBlocks::uncached,
-      .indexer = Indexer::compressed}},
     {"hy_v4", {.is_latent = true, .indexer = Indexer::listed}},
     {"dots3note",
      {.is_latent = true,
       .windows = {.rule = Rule::list, .always = true},
       .prediction = PredictionBlocks::uncached,
       .indexer = Indexer::listed}},
-    {"minimax-m3", {.indexer = Indexer::behind_dense}},
-    {"hy_v3", {.prediction = PredictionBlocks::uncached}},
     // Recurrent states.
     {"rwkv6|rwkv6qwen2|arwkv7", {.recurrence = {Layers::all, State::token_shift}}},
-    {"qwen4exp",
-     {.recurrence = {.layers = Layers::listed, .state = State::convolution, .interval = 4, .keeps_history = true},
-      .indexer = Indexer::with_keys,
-      .has_gated_queries = true}},
     {"minimax-01", {.recurrence = {.layers = Layers::listed, .state = State::linear_attention, .interval = 8}}},
-    {"kimi-k3", {.is_latent = true, .recurrence = {Layers::without_kv_heads, State::delta}}},
-    {"bailingmoe3",
-     {.is_latent = true,
-      .recurrence = {Layers::without_kv_heads, State::delta},
-      .prediction = PredictionBlocks::cached}},
 };
 
 }  // namespace

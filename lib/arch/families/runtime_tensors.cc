@@ -17,9 +17,6 @@ struct RuntimeTensors {
 
 // clang-format off
 constexpr RuntimeTensors rows[] = {
-    {"arcee",
-     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
-     "rope_freqs .ffn_down .ffn_up"},
     {"arctic",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
      ".ffn_gate .ffn_down .ffn_up .ffn_gate_inp .ffn_norm_exps .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
@@ -28,15 +25,9 @@ constexpr RuntimeTensors rows[] = {
      ".time_mix_a2 .time_mix_v0 .time_mix_v1 .time_mix_v2 .time_mix_g1 .time_mix_g2 .time_mix_lerp_fused "
      ".time_mix_k_k .time_mix_k_a .time_mix_r_k .time_mix_key .time_mix_value .time_mix_receptance .time_mix_ln+ "
      ".time_mix_output .ffn_norm .ffn_gate .ffn_down .ffn_up"},
-    {"baichuan|xverse",
+    {"xverse",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
      ".ffn_gate .ffn_down .ffn_up"},
-    {"bailingmoe3",
-     "token_embd output_norm output .attn_norm .ssm_conv1d_q .ssm_conv1d_k .ssm_conv1d_v .attn_qkv+ .attn_q+ "
-     ".attn_k+ .attn_v+ .ssm_f_a .ssm_beta =.ssm_a =.ssm_dt.bias .ssm_g_a .ssm_norm .attn_output .attn_q_a "
-     ".attn_q_a_norm .attn_q_b .attn_kv_a_mqa .attn_kv_a_norm .attn_k_b .attn_v_b .attn_gate .ffn_norm .ffn_gate "
-     ".ffn_up .ffn_down .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_up_exps .ffn_down_exps .ffn_gate_shexp "
-     ".ffn_up_shexp .ffn_down_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .layer_output_norm"},
     {"bert",
      "token_embd token_types position_embd cls+ cls.output+ token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
      ".attn_output+ .attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
@@ -44,9 +35,6 @@ constexpr RuntimeTensors rows[] = {
      "token_embd output_norm .attn_norm .attn_sub_norm .attn_q =.attn_q.scale .attn_k =.attn_k.scale .attn_v "
      "=.attn_v.scale .attn_output =.attn_output.scale .ffn_norm .ffn_sub_norm .ffn_gate =.ffn_gate.scale .ffn_down "
      "=.ffn_down.scale .ffn_up =.ffn_up.scale"},
-    {"bloom",
-     "token_embd token_embd_norm+ output_norm+ output .attn_norm+ .attn_qkv+ .attn_output+ .ffn_norm+ .ffn_down+ "
-     ".ffn_up+"},
     {"chameleon",
      "token_embd output_norm output .attn_norm .attn_q_norm+ .attn_k_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
      ".attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up"},
@@ -56,20 +44,6 @@ constexpr RuntimeTensors rows[] = {
     {"cogvlm",
      "token_embd output_norm output .attn_norm .attn_qkv .attn_output .vis_attn_qkv .vis_attn_output rope_freqs "
      ".ffn_norm .ffn_gate .ffn_down .ffn_up .vis_gate .vis_down .vis_up"},
-    {"cohere2moe",
-     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_gate "
-     ".ffn_down .ffn_up .ffn_gate_inp .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
-     ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
-     ".nextn.shared_head_head .nextn.shared_head_norm"},
-    {"deepseek4",
-     "token_embd output_norm output output_hc_fn output_hc_base output_hc_scale .attn_norm .attn_sinks .attn_q_a "
-     ".attn_q_a_norm .attn_q_b .attn_kv .attn_kv_a_norm .attn_output_a .attn_output_b .hc_attn_fn .hc_attn_base "
-     ".hc_attn_scale .hc_ffn_fn .hc_ffn_base .hc_ffn_scale .attn_compressor_kv .attn_compressor_gate "
-     ".attn_compressor_ape .attn_compressor_norm .indexer.proj .indexer.attn_q_b .indexer_compressor_kv "
-     ".indexer_compressor_gate .indexer_compressor_ape .indexer_compressor_norm .ffn_gate_inp .ffn_gate_tid2eid "
-     "=.exp_probs_b.bias =.exp_probs_b_vl.bias .ffn_norm .ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_gate_shexp "
-     ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
-     ".nextn.shared_head_head .nextn.shared_head_norm"},
     {"dflash",
      "token_embd =d2t markov_w1 markov_w2 =markov_w2.scale conf_proj+ selector_predecessor selector_successor "
      "selector_hidden fc =fc.scale enc.output_norm output_norm output output_hc_fn output_hc_base output_hc_scale "
@@ -94,8 +68,6 @@ constexpr RuntimeTensors rows[] = {
     {"eurobert",
      "token_embd output_norm .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .ffn_gate "
      ".ffn_up .ffn_down"},
-    {"falcon",
-     "token_embd output_norm+ output .attn_norm+ .attn_norm_2+ .attn_qkv .attn_output .ffn_down .ffn_up"},
     {"gemma-embedding",
      "token_embd output_norm output dense_2 dense_3 .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output "
      ".post_attention_norm .attn_k_norm .attn_q_norm .ffn_norm .ffn_gate .ffn_up .ffn_down .post_ffw_norm"},
@@ -126,11 +98,6 @@ constexpr RuntimeTensors rows[] = {
     {"maincoder",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_k_norm "
      ".attn_q_norm .ffn_norm .ffn_gate .ffn_down .ffn_up"},
-    {"hy_v3",
-     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
-     ".attn_k_norm .ffn_norm .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b .ffn_down_exps "
-     ".ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp .nextn.eh_proj "
-     ".nextn.enorm .nextn.hnorm .nextn.embed_tokens .nextn.shared_head_head .nextn.shared_head_norm"},
     {"hy_v4",
      "token_embd output_norm output output_hc_fn output_hc_base output_hc_scale .attn_norm .attn_sinks .attn_q_a "
      ".attn_q_a_norm .attn_q_b .attn_kv_a_mqa .attn_kv_a_norm .attn_k_b .attn_v_b .attn_output .attn_gate "
@@ -149,13 +116,6 @@ constexpr RuntimeTensors rows[] = {
     {"jina-bert-v3",
      "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
      ".attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
-    {"kimi-k3",
-     "token_embd output_norm output output_res_score .attn_norm .ffn_norm .attn_res_score .ffn_res_score .attn_qkv+ "
-     ".attn_q+ .attn_k+ .attn_v+ .ssm_conv1d_q .ssm_conv1d_k .ssm_conv1d_v .ssm_f_a .ssm_f_b .ssm_beta =.ssm_a "
-     "=.ssm_dt.bias .ssm_g .ssm_norm .attn_output .attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_kv_a_mqa "
-     ".attn_kv_b .attn_k_b .attn_v_b .attn_gate .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias "
-     ".ffn_gate_exps .ffn_down_exps .ffn_up_exps .ffn_routed_down .ffn_routed_up .ffn_routed_norm .ffn_gate_shexp "
-     ".ffn_down_shexp .ffn_up_shexp"},
     {"llada",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},
@@ -169,11 +129,6 @@ constexpr RuntimeTensors rows[] = {
     {"minimax-01",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_norm_2 .attn_gate "
      ".attn_output .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
-    {"minimax-m3",
-     "token_embd output_norm output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_norm .attn_q_norm "
-     ".attn_k_norm .ffn_norm .ffn_gate .ffn_down .ffn_up .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps "
-     ".ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_down_shexp .ffn_up_shexp .indexer.q_proj .indexer.k_proj "
-     ".indexer.q_norm .indexer.k_norm"},
     {"mistral4",
      "token_embd output_norm output .attn_norm .attn_q_a_norm .attn_kv_a_norm .attn_q_a .attn_q_b .attn_q "
      ".attn_kv_a_mqa .attn_k_b .attn_v_b .attn_kv_b .attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up "
@@ -183,15 +138,9 @@ constexpr RuntimeTensors rows[] = {
     {"modern-bert",
      "token_embd token_embd_norm output_norm .attn_norm .attn_qkv .attn_output .ffn_up .ffn_down .ffn_norm "
      "cls.output+ cls cls.norm"},
-    {"mpt",
-     "token_embd position_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_output+ .ffn_norm+ .ffn_down+ "
-     ".ffn_up+ .attn_q_norm+ .attn_k_norm+ =.ffn.act.scales"},
     {"muse-glimmer",
      "token_embd output_norm output .attn_norm .post_attention_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
      ".attn_output .attn_q_norm .attn_k_norm .attn_gate .ffn_norm .post_ffw_norm .ffn_gate .ffn_down .ffn_up"},
-    {"nanbeige",
-     "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output rope_freqs "
-     ".ffn_norm .ffn_gate .ffn_down .ffn_up"},
     {"neo-bert",
      "token_embd cls+ cls.output+ enc.output_norm .attn_norm .attn_qkv .attn_output .ffn_norm .ffn_up .ffn_down"},
     {"nomic-bert",
@@ -200,9 +149,6 @@ constexpr RuntimeTensors rows[] = {
     {"nomic-bert-moe",
      "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
      ".attn_output_norm+ .ffn_up_exps .ffn_down_exps .ffn_gate_inp .ffn_up+ .ffn_down+ .layer_output_norm+"},
-    {"orion",
-     "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm+ "
-     ".ffn_gate .ffn_down .ffn_up"},
     {"pangu-embedded",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_factors_long rope_factors_short rope_freqs .ffn_gate .ffn_down .ffn_up"},
@@ -218,14 +164,6 @@ constexpr RuntimeTensors rows[] = {
     {"qwen3tts",
      "token_embd output_norm output cls.output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output "
      ".attn_k_norm .attn_q_norm .ffn_norm .ffn_gate .ffn_down .ffn_up"},
-    {"qwen4exp",
-     "token_embd output_hc_norm output_hc_down output_hc_up output per_layer_token_embd .hc_attn_norm .hc_attn_down "
-     ".hc_attn_up .hc_attn_inject .hc_ffn_norm .hc_ffn_down .hc_ffn_up .hc_ffn_inject .attn_qkv+ .attn_q+ .attn_k+ "
-     ".attn_v+ .attn_output .attn_q_norm .attn_k_norm .indexer.q_proj .indexer.k_proj .indexer.q_norm "
-     ".indexer.k_norm .attn_gate .ssm_conv1d =.ssm_dt.bias =.ssm_a .ssm_beta .ssm_alpha .ssm_norm .ssm_out .ple_key "
-     ".ple_value .ple_norm_key .ple_norm_query .ple_norm_conv .ple_conv1d .ffn_gate_inp .ffn_down_exps "
-     ".ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_inp_shexp .ffn_gate_shexp .ffn_up_shexp "
-     ".ffn_down_shexp"},
     {"rnd1",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_k_norm "
      ".attn_q_norm .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},

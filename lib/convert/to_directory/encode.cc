@@ -230,6 +230,13 @@ Status DirectoryEncoder::encode_blocks(u64 first, u64 count, const EncodedPiece&
 }
 
 void DirectoryEncoder::encode_plain(const EncodedPiece& out, ValueSums* error) {
+  if (form_.type == TensorType::I64) {
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const auto number = static_cast<i64>(values_[i]);
+      std::memcpy(out.weight.data() + i * sizeof number, &number, sizeof number);
+    }
+    return;
+  }
   narrow(form_.type, values_, out.weight.data());
   if (error == nullptr) return;
   carried_.resize(values_.size());

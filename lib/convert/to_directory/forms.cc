@@ -344,7 +344,7 @@ class FormChooser {
   Result<DirectoryForm> plain(const DirectoryTensor& tensor, const BlockFacts& facts) const {
     const std::optional<TensorType> type = type_of(tensor);
     const bool is_stored_so = type && !tensor.by_element && tensor.operation == arch::Operation::none;
-    if (is_stored_so && is_integer(*type)) return plain_of(*type, true, {});
+    if (is_stored_so && is_integer(*type)) return plain_of(tensor.is_of_experts ? TensorType::I64 : *type, true, {});
     std::optional<TensorType> wanted = options_.dtype && !is_quantized(tensor) ? options_.dtype : options_.dequantize;
     if (!wanted) wanted = options_.dtype;
     if (wanted) return of_type(*wanted, tensor, facts);

@@ -161,12 +161,28 @@ class Reverser {
       return check_rows(expected, index, first);
     }
     for (const arch::SourcePart& part : alternative->parts) {
-      const u64 copies = part.is_stacked() ? tensor.ne.back() : 1;
+      if (part.multiplies) add_ones(expected, part, tensor);
+      const u64 copies = part.multiplies ? 0 : part.is_stacked() ? tensor.ne.back() : 1;
       for (u64 number = 0; number < copies; ++number) {
-        MU_TRY(add_part(expected, part, alternative->parts.size() == 1, number, copies, index, first));
+        MU_TRY(add_part(expected, part, is_alone(*alternative), number, copies, index, first));
       }
     }
     return check_rows(expected, index, first);
+  }
+
+  // Other parts may multiply it.
+  static bool is_alone(const arch::SourceAlternative& alternative) {
+    return std::ranges::count_if(alternative.parts, [](const arch::SourcePart& part) { return !part.multiplies; }) == 1;
+  }
+
+  // Of a product of two vectors, the first gets all of it and the other becomes 1.
+  void add_ones(const arch::ExpectedTensor& expected, const arch::SourcePart& part, const Tensor& tensor) {
+    DirectoryTensor made;
+    made.name = source_names_.of_part(expected, part, 0);
+    made.ne.assign(tensor.ne.begin(), tensor.ne.end());
+    made.by_element = true;
+    made.values.assign(static_cast<std::size_t>(made.elements()), 1.0f);
+    result_.tensors.push_back(std::move(made));
   }
 
   // True if the tensor interleaves the rows of several tensors expert by expert.
@@ -296,9 +312,10 @@ class Reverser {
     const bool is_small = ne.size() == 1 || !is_weight || dimensions <= 1 || part.operation == arch::Operation::neg_exp;
     made.by_element = is_small || part.is_of_elements;
     made.unit = made.by_element ? 1 : ne.front();
+    made.is_of_experts = row.is_of_experts;
     made.may_quantize = is_weight && !is_small && made.ne.size() >= 2 && !made.module().empty();
     if (is_weight && part.operation != arch::Operation::none && part.operation != arch::Operation::times &&
-        part.operation != arch::Operation::unit_columns) {
+        part.operation != arch::Operation::unit_columns && part.operation != arch::Operation::unit_rows) {
       made.operation = part.operation;
       made.by_element = true;
       made.may_quantize = false;

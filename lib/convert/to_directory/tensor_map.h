@@ -28,8 +28,9 @@ enum class DirectoryStyle : u8 {
 /// A tensor of a directory before quantisation. Small tensors and tensors with reordered elements are assembled element
 /// by element. Has no parts if its value comes from a key.
 struct DirectoryTensor : TensorRecipe {
-  bool by_element = false;    ///< units are elements instead of rows
-  bool may_quantize = false;  ///< a module's matrix, which MLX can store quantised
+  bool by_element = false;     ///< units are elements instead of rows
+  bool may_quantize = false;   ///< a module's matrix, which MLX can store quantised
+  bool is_of_experts = false;  ///< numbers of experts, I32 in a GGUF and I64 in a directory
 
   /// Returns the shape in safetensors order.
   std::vector<u64> shape() const { return reversed(ne); }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "arch/loader_forms.h"
@@ -10,6 +11,7 @@
 #include "convert/transfer/carriers.h"
 #include "convert/transfer/encoders.h"
 #include "convert/transfer/report.h"
+#include "formats/hf/config.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
 
@@ -190,6 +192,24 @@ GgufForm stated_form(const HfModel& model, const MappedTensor& tensor, const Wei
   return form;
 }
 
+// Writes numbers of experts as I32. llama.cpp reads the expert's matrix without checking the number.
+Status encode_experts(const HfModel& model, const MappedTensor& tensor, std::span<const float> values,
+                      MutableBytes out) {
+  const u64 experts = model.config.count_field(hf::fields::experts).value_or(0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float value = values[i];
+    if (!(value >= 0) || value >= static_cast<float>(experts) || value != std::floor(value)) {
+      return input_error("convert-experts",
+                         fmt::format("has the expert {} in '{}', but a layer has {} experts", value,
+                                     model.matrices[tensor.parts.front().source].name, experts),
+                         at_tensor(tensor.name), {}, model.directory);
+    }
+    const auto number = static_cast<i32>(value);
+    std::memcpy(out.data() + i * sizeof number, &number, sizeof number);
+  }
+  return {};
+}
+
 // F16 has no finite number above 65504.
 Status check_halves(const HfModel& model, const MappedTensor& tensor, Bytes halves) {
   constexpr unsigned exponent = 0x7C;  // second byte of infinity and NaN
@@ -220,6 +240,11 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
   const Weight& matrix = model.matrices[tensor.parts.front().source];
   form.source = matrix.name;
   form.source_form = text_with_scales(matrix.form);
+  if (tensor.is_of_experts) {
+    form.type = form.target.type = TensorType::I32;
+    form.exact = form.target.exact = true;
+    return form;
+  }
   if (tensor.merge != nullptr && !tensor.is_whole) return merged_form(tensor, matrix, wanted, std::move(form));
   if (tensor.type && !tensor.is_whole) return stated_form(model, tensor, matrix, std::move(form));
   if (tensor.has_computed_rows()) {
@@ -234,6 +259,10 @@ Result<GgufForm> choose_form(const HfModel& model, const MappedTensor& tensor, c
     if (!tensor.column_lengths.empty()) {
       form.measured = false;  // there are no exact values to compare with
       form.reason = "columns divided by their lengths";
+    }
+    if (tensor.has_unit_rows) {
+      form.measured = false;
+      form.reason = "rows divided by their lengths";
     }
     return form;
   }
@@ -266,6 +295,7 @@ Status encode_rows(const HfModel& model, const MappedTensor& tensor, const GgufF
   if (tensor.is_whole) {
     MU_ASSIGN(const std::vector<float> values, read_whole(model, tensor));
     if (tensor.merge != nullptr && !narrow_facts(values).finite) return not_finite(model, tensor);
+    if (tensor.is_of_experts) return encode_experts(model, tensor, values, out);
     std::memcpy(out.data(), values.data(), out.size());
     return {};
   }

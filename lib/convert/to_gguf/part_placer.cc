@@ -41,7 +41,7 @@ std::vector<u64> without_ones(std::vector<u64> shape) {
 // matrices.
 void set_operation(const arch::SourcePart& part, MappedTensor& tensor) {
   if (part.operation == arch::Operation::none || part.operation == arch::Operation::times) return;
-  if (part.operation == arch::Operation::unit_columns) return;
+  if (part.operation == arch::Operation::unit_columns || part.operation == arch::Operation::unit_rows) return;
   if (tensor.operation == arch::Operation::none) {
     tensor.operation = part.operation;
     number_from_chars(part.operand.data(), part.operand.data() + part.operand.size(), tensor.operand);
@@ -99,7 +99,9 @@ Result<MappedTensor> PartPlacer::make(const arch::ExpectedTensor& expected, cons
   if (expected.ne.empty()) {
     return fail_at(expected, "convert-config", "has a shape that cannot be derived");
   }
-  tensor.is_whole = expected.ne.size() == 1 || expected.side == arch::Side::bias || is_vector(parts);
+  tensor.is_of_experts = expected.row->is_of_experts;
+  tensor.is_whole =
+      expected.ne.size() == 1 || expected.side == arch::Side::bias || tensor.is_of_experts || is_vector(parts);
   if (tensor.is_whole) {
     tensor.must_be_f32 = true;
   } else {
@@ -112,6 +114,9 @@ Result<MappedTensor> PartPlacer::make(const arch::ExpectedTensor& expected, cons
   if (!tensor.is_whole && alternative.parts.front().operation == arch::Operation::unit_columns) {
     MU_ASSIGN(tensor.column_lengths, column_lengths(model_, tensor));
     tensor.is_scaled = true;
+  }
+  if (!tensor.is_whole && alternative.parts.front().operation == arch::Operation::unit_rows) {
+    tensor.has_unit_rows = tensor.is_scaled = true;
   }
   return tensor;
 }
@@ -143,8 +148,14 @@ Status PartPlacer::add_part(const arch::ExpectedTensor& expected, const arch::So
       tensor.f32_because = expected.row->plain;
     }
     if (!is_as_stored && part.is_of_elements && !tensor.is_whole) pick_elements(matrix, tensor, *view);
-    const u64 first_unit = tensor.parts.empty() ? 0 : tensor.parts.back().to.base + tensor.parts.back().units();
     RecipePart made{index, std::move(*view), {}};
+    u64 first_unit = 0;
+    if (!tensor.parts.empty() && !part.multiplies)
+      first_unit = tensor.parts.back().to.base + tensor.parts.back().units();
+    if (part.multiplies) {
+      tensor.is_product = true;
+      if (!tensor.is_whole || made.units() != tensor.parts.front().units()) return wrong_shape(expected, matrix);
+    }
     made.to = arch::run_of_rows(first_unit, made.units(), tensor.units());
     if (factor != 1) made.factors = {factor};
     tensor.parts.push_back(std::move(made));
@@ -180,6 +191,7 @@ Status PartPlacer::check_rows(const arch::ExpectedTensor& expected, const Mapped
   const Weight& first = model_.matrices[tensor.parts.front().source];
   u64 units = 0;
   for (const RecipePart& part : tensor.parts) {
+    if (tensor.is_product && units > 0) break;  // the others have the same units
     const Weight& matrix = model_.matrices[part.source];
     units = checked_add(units, part.units()).value_or(0);
     if (tensor.is_whole) continue;

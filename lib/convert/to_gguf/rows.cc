@@ -103,7 +103,16 @@ u64 rows_at_once(const HfModel& model, const MappedTensor& tensor, u64 out_row_b
 
 namespace {
 
-// Applies factors and column lengths to `rows`, which become elements of values_type().
+// Divides the values by their length, as torch's normalize() does.
+void make_unit(std::span<float> values) {
+  constexpr double at_least = 1e-12;
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * value;
+  const double length = std::max(std::sqrt(sum), at_least);
+  for (float& value : values) value = static_cast<float>(value / length);
+}
+
+// Applies factors and lengths to `rows`, which become elements of values_type().
 Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u64 count, StoredRows& rows) {
   const Weight& matrix = model.matrices[tensor.parts.front().source];
   std::vector<float> values(static_cast<std::size_t>(count * tensor.columns()));
@@ -118,6 +127,10 @@ Status scale_rows(const HfModel& model, const MappedTensor& tensor, u64 first, u
   }
   for (std::size_t i = 0; !tensor.column_lengths.empty() && i < values.size(); ++i) {
     values[i] /= tensor.column_lengths[i % tensor.column_lengths.size()];
+  }
+  for (u64 row = 0; tensor.has_unit_rows && row < count; ++row) {
+    make_unit(std::span(values).subspan(static_cast<std::size_t>(row * tensor.columns()),
+                                        static_cast<std::size_t>(tensor.columns())));
   }
   const TensorType type = values_type(matrix);
   rows.values().resize(values.size() * type_info(type).block_bytes);
@@ -276,6 +289,13 @@ Result<std::vector<float>> read_whole(const HfModel& model, const MappedTensor& 
     // An adapter changes whole vectors.
     const arch::RowView view = tensor.merge != nullptr ? arch::whole_view(part.from.source_rows) : part.from;
     MU_ASSIGN(Elements source, read_elements(model, model.matrices[part.source], view));
+    if (tensor.is_product && !values.empty()) {
+      for (u64 i = 0; i < part.units(); ++i) {
+        values[static_cast<std::size_t>(part.to.base + i)] *=
+            source.values[static_cast<std::size_t>(part.from.source_row(i) - source.first)];
+      }
+      continue;
+    }
     if (tensor.merge != nullptr) MU_TRY(tensor.merge->apply_vector(source.values));
     for (u64 i = 0; i < part.units(); ++i) {
       const u64 element = part.from.source_row(i);

@@ -22,11 +22,14 @@ namespace modelutils {
 /// A GGUF tensor and the parts that its rows come from, in order. Generated tensors (rope factors) have no parts.
 struct MappedTensor : TensorRecipe {
   bool must_be_f32 = false;
+  bool has_unit_rows = false;         ///< every row is divided by its length
+  bool is_product = false;            ///< the parts behind the first are factors of its values; the tensor is whole
+  bool is_of_experts = false;         ///< the values are numbers of experts, written as I32; the tensor is whole
   std::string_view f32_because = {};  ///< the row's reason for F32, if it is not a requirement of llama.cpp
   std::optional<TensorType> type;     ///< if set, the type to encode the values as
   bool is_whole = false;       ///< small (vectors, biases, computed values): read and written at once with read_whole()
   bool is_transposed = false;  ///< assembled from single elements of large tensors
-  bool is_scaled = false;      ///< has factors per part or column lengths, and is not read whole
+  bool is_scaled = false;      ///< has factors per part, column or row lengths, and is not read whole
   std::vector<float> column_lengths;                  ///< divisors of the columns; empty if they are not divided
   std::shared_ptr<const adapter::TensorMerge> merge;  ///< what adapters add to the values
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model/mlx/quantize.h"
 #include "tensor/types.h"
@@ -35,16 +36,35 @@ float softplus(float value) {
   return value > 20 ? value : std::log1p(std::exp(value));
 }
 
+// e^x in the steps of torch's vector code (SLEEF's expf with an error of at most one unit in the last place), so that
+// the bits are the same on every system, and those that llama.cpp's converter writes.
+float exponential(float value) {
+  constexpr float lowest = -104, highest = 100;
+  if (!(value >= lowest)) return std::isnan(value) ? value : 0;
+  if (value > highest) return std::numeric_limits<float>::infinity();
+  const float power = std::nearbyint(value * 1.442695040888963407f);
+  float rest = std::fma(power, -0.693145751953125f, value);
+  rest = std::fma(power, -1.428606765330187045e-06f, rest);
+  float sum = 0.000198527617612853646278381f;
+  for (const float next : {0.00139304355252534151077271f, 0.00833336077630519866943359f, 0.0416664853692054748535156f,
+                           0.166666671633720397949219f, 0.5f}) {
+    sum = std::fma(sum, rest, next);
+  }
+  return std::ldexp(1.0f + std::fma(rest * rest, sum, rest), static_cast<int>(power));
+}
+
 }  // namespace
 
 float apply_operation(arch::Operation operation, float operand, float value) {
   switch (operation) {
     case arch::Operation::none:
-    case arch::Operation::times:                // the reader multiplies each part by its factor
-    case arch::Operation::unit_columns: break;  // the reader divides whole columns
+    case arch::Operation::times:             // the reader multiplies each part by its factor
+    case arch::Operation::unit_columns:      // the reader divides whole columns
+    case arch::Operation::unit_rows: break;  // and whole rows
     case arch::Operation::add: return value + operand;
     case arch::Operation::add_one: return value + 1.0f;
-    case arch::Operation::neg_exp: return -std::exp(value);
+    case arch::Operation::neg_exp: return -exponential(value);
+    case arch::Operation::exp: return exponential(value);
     case arch::Operation::softplus: return softplus(value);
   }
   return value;
@@ -56,16 +76,28 @@ float undo_operation(arch::Operation operation, float operand, float value) {
     case arch::Operation::none:
     // The tensors stay unchanged. Instead, config.json states a factor of 1, and that the head is not normalised.
     case arch::Operation::times:
-    case arch::Operation::unit_columns: return value;
+    case arch::Operation::unit_columns:
+    case arch::Operation::unit_rows: return value;
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
     case arch::Operation::neg_exp: before = std::log(-value); break;
+    case arch::Operation::exp: before = std::log(value); break;
     case arch::Operation::softplus: before = static_cast<float>(std::log(std::expm1(double{value}))); break;
   }
   // Rounding may have lost the last bits: prefer a 16-bit value that yields the same result.
   for (const TensorType type : {TensorType::BF16, TensorType::F16}) {
     const float narrow = mlx::rounded_to(type, before);
     if (apply_operation(operation, operand, narrow) == value) return narrow;
+  }
+  // The logarithm may be a few units away from every number that gives the value.
+  constexpr int steps = 8;
+  float above = before, below = before;
+  for (int i = 0; i < steps; ++i) {
+    for (const float near : {above, below}) {
+      if (apply_operation(operation, operand, near) == value) return near;
+    }
+    above = std::nextafter(above, std::numeric_limits<float>::infinity());
+    below = std::nextafter(below, -std::numeric_limits<float>::infinity());
   }
   return before;
 }

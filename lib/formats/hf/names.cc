@@ -93,9 +93,9 @@ std::string canonical_name(std::string_view name) {
 
 NameClass classify_name(std::string_view canonical) {
   static constexpr std::array<std::string_view, 3> predictions{"mtp.", "mtp_layers.", ".mtp_"};
-  static constexpr std::array<std::string_view, 6> derived_endings{".rotary_emb.inv_freq",   ".rope.inv_freq",
-                                                                   ".attention.masked_bias", ".attention.bias",
-                                                                   ".attn.masked_bias",      ".attn.bias"};
+  static constexpr std::array<std::string_view, 7> derived_endings{
+      ".rotary_emb.inv_freq", ".rotary_pos_emb.inv_freq", ".rope.inv_freq", ".attention.masked_bias",
+      ".attention.bias",      ".attn.masked_bias",        ".attn.bias"};
   if (is_of_other_modality(canonical)) return NameClass::other_modality;
   for (const std::string_view mark : predictions) {
     if (canonical.find(mark) != std::string_view::npos) return NameClass::prediction;

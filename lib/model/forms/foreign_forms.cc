@@ -21,6 +21,7 @@ bool Recognition::take_scale(std::size_t place, std::string_view suffix) {
   module.quantized = true;
   module.planes[1] = place;
   if (is_float(tensors[place].type)) return true;
+  if (tensors[place].type == TensorType::F8_E8M0 && tensors[module.weight()].type == TensorType::F8_E4M3) return true;
   findings.error(Scope::model, "hf-scale-type",
                  fmt::format("{} is {}; it must be F32, BF16 or F16", suffix.substr(1),
                              tensors[place].type ? type_name(*tensors[place].type) : "of unknown type"),
@@ -127,9 +128,12 @@ bool has_stated_blocks(const ForeignMethod& method, std::span<const u64> weight,
 bool recognise_fp8(Recognition& of) {
   const mlx::TensorRef& weight = of.tensors[of.module.weight()];
   if (weight.type != TensorType::F8_E4M3) return false;
-  constexpr std::array<std::string_view, 3> of_weights = {".weight_scale_inv", ".weight_scale", ".qscale_weight"};
+  // The last is DeepSeek V4's.
+  constexpr std::array<std::string_view, 4> of_weights = {".weight_scale_inv", ".weight_scale", ".qscale_weight",
+                                                          ".scale"};
   const bool is_stack = is_fp8_stack(weight);
-  const auto& suffixes = is_stack ? scales_of_stacks : of_weights;
+  const std::span<const std::string_view> suffixes =
+      is_stack ? std::span<const std::string_view>(scales_of_stacks) : std::span<const std::string_view>(of_weights);
   std::string_view suffix;
   std::size_t scale = no_tensor;
   for (const std::string_view each : suffixes) {
@@ -249,6 +253,32 @@ void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinde
     if (recognise(of)) break;
   }
   refuse_other_scales(of);
+}
+
+bool recognise_fp4_with_exponents(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, Module& module,
+                                  FindingLog& findings) {
+  constexpr std::string_view suffix = ".scale";
+  constexpr u64 group_bytes = 16;
+  const mlx::TensorRef& codes = tensors[module.weight()];
+  if (codes.type != TensorType::I8 || codes.shape.size() != 2) return false;
+  const std::size_t scale = finder.find(module.path, suffix);
+  if (scale == no_tensor || tensors[scale].type != TensorType::F8_E8M0) return false;
+  module.quantized = true;
+  module.planes[1] = scale;
+  const std::array<u64, 2> wanted = {codes.shape[0], codes.shape[1] / group_bytes};
+  const auto columns = checked_mul(codes.shape[1], u64{2});
+  if (codes.shape[1] % group_bytes != 0 || !std::ranges::equal(tensors[scale].shape, wanted) || !columns ||
+      element_count(codes.shape).value_or(0) == 0) {
+    findings.error(Scope::model, "hf-module-shape",
+                   fmt::format("scale has shape [{}], which does not fit the codes of shape [{}]",
+                               joined(tensors[scale].shape), joined(codes.shape)),
+                   at_module(module.path));
+    return true;
+  }
+  module.shape = {codes.shape[0], *columns};
+  module.form = mlx_form(mlx::default_params(mlx::Mode::mxfp4), TensorType::U8, TensorType::U8, TensorType::F32);
+  module.decodable = true;
+  return true;
 }
 
 bool is_fp8_stack(const mlx::TensorRef& tensor) {

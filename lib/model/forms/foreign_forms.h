@@ -28,6 +28,12 @@ class TensorFinder {
 void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, const ForeignMethod& method,
                             Module& module, FindingLog& findings);
 
+/// Recognises DeepSeek's MXFP4, which no settings announce: "P.weight" of I8 with two codes per byte, and "P.scale" of
+/// F8_E8M0 with an exponent per 32 elements. Returns false for other modules. Adds the finding "hf-module-shape" (scope
+/// model) if the shapes do not match.
+bool recognise_fp4_with_exponents(std::span<const mlx::TensorRef> tensors, TensorFinder& finder, Module& module,
+                                  FindingLog& findings);
+
 /// Completes the form with facts from the values of small tensors: the shape in weight_shape, the column order (g_idx),
 /// the convention of the zero points, NVFP4's factor. `plane` returns the location of a tensor in the list. Fails with
 /// "hf-module-values" at the module (a shape or groups that contradict the tensors, a factor that is 0 or not finite),

@@ -234,7 +234,17 @@ Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::
   modules.findings = std::move(found.findings);
   modules.list.reserve(found.list.size());
   for (const mlx::Module& module : found.list) modules.list.push_back(module_of(module, tensors));
-  if (!foreign.is_known) return modules;
+  const bool has_exponents =
+      std::ranges::any_of(tensors, [](const mlx::TensorRef& tensor) { return tensor.type == TensorType::F8_E8M0; });
+  if (!foreign.is_known && !has_exponents) return modules;
+  NamedTensors names(tensors);
+  const auto has_own_form = [&](Module& module) {
+    return has_exponents && !module.quantized && recognise_fp4_with_exponents(tensors, names, module, modules.findings);
+  };
+  if (!foreign.is_known) {
+    for (Module& module : modules.list) has_own_form(module);
+    return modules;
+  }
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const std::string_view name = tensors[i].name;
     const bool is_stack = is_fp8_stack(tensors[i]);
@@ -245,8 +255,9 @@ Modules find_stored_modules(std::span<const mlx::TensorRef> tensors, const mlx::
     module.shape.assign(tensors[i].shape.begin(), tensors[i].shape.end());
   }
   std::ranges::stable_sort(modules.list, {}, [](const Module& module) { return module.weight(); });
-  NamedTensors names(tensors);
-  for (Module& module : modules.list) recognise_foreign_form(tensors, names, foreign, module, modules.findings);
+  for (Module& module : modules.list) {
+    if (!has_own_form(module)) recognise_foreign_form(tensors, names, foreign, module, modules.findings);
+  }
   return modules;
 }
 

@@ -264,6 +264,7 @@ float scale_at(TensorType type, const std::byte* at) {
   switch (type) {
     case TensorType::F16: return f16_to_f32(load<u16>(at));
     case TensorType::BF16: return bf16_to_f32(load<u16>(at));
+    case TensorType::F8_E8M0: return f8_e8m0_to_f32(static_cast<u8>(*at));
     default: return load<float>(at);
   }
 }

@@ -93,7 +93,7 @@ struct StoredRows {
 using StoredPlanes = std::array<Bytes, max_planes>;
 StoredPlanes planes_of(const StoredRows& rows);
 
-/// Reads a scale of type F32, F16 or BF16, at any alignment.
+/// Reads a scale of type F32, F16, BF16 or F8_E8M0, at any alignment.
 float scale_at(TensorType type, const std::byte* at);
 
 /// FormKind::integers: the zero point and scale of a group. Unsigned codes without stored zero points have the middle

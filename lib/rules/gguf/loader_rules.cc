@@ -385,6 +385,10 @@ class LoaderRules {
     if (expected.must_be_f32 && *type != TensorType::F32) {
       log_.error(Scope::model, "loader-tensor-type",
                  fmt::format("is {}, but llama.cpp requires F32 here", type_name(*type)), where);
+    } else if (expected.row != nullptr && expected.row->is_of_experts) {
+      if (*type == TensorType::I32) return;
+      log_.error(Scope::model, "loader-tensor-type",
+                 fmt::format("is {}, but llama.cpp requires I32 here", type_name(*type)), where);
     } else if (std::find(unusable.begin(), unusable.end(), *type) != unusable.end()) {
       log_.error(Scope::model, "loader-tensor-type",
                  fmt::format("is {}, which llama.cpp does not support for weights", type_name(*type)), where);

@@ -154,6 +154,7 @@ class Resolver {
     if (!tokenizer_.special.eot) find_end_of_turn();
     infill_by_size();
     infill_by_text();
+    turns_by_text();
     rwkv();
     keep_other_ends();
     if (!input_.files.tokenizer_json && tokenizer_.kind == TokenizerKind::gpt2) mark_control();
@@ -324,6 +325,14 @@ class Resolver {
     find(ids.fim_suf, "<|fim_suffix|>");
     find(ids.fim_sep, "<|file_separator|>");
     if (ids.eos && tokenizer_.tokens[*ids.eos] != "<end_of_turn>") find(ids.eot, "<end_of_turn>");
+  }
+
+  // ChatGLM's files do not state these.
+  void turns_by_text() {
+    if (!family_.user_ends_turn) return;
+    SpecialIds& ids = tokenizer_.special;
+    if (const auto user = finder_.find("<|user|>")) ids.eot = user;
+    if (!ids.unk) ids.unk = finder_.find("<|endoftext|>");
   }
 
   // One token begins and ends texts. In a conversation an empty line ends a turn. llama.cpp's converter does the same.

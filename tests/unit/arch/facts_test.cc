@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "arch/families.h"
+#include "formats/gguf/document.h"
 #include "formats/gguf/parse.h"
 #include "formats/hf/config.h"
 #include "support/gguf_builder.h"
@@ -20,6 +22,19 @@ Facts facts_of_file(const GgufBuilder& builder) {
 
 Facts facts_of_config(std::string_view text) {
   return read_facts(*hf::parse_config(text, "config.json"));
+}
+
+// ChatGLM's own class and transformers' share an architecture, and differ in how queries, keys and values are stored.
+TEST(FamilyOfAFile, ATensorMayTell) {
+  const auto name = [](const char* tensor) {
+    GgufBuilder builder;
+    builder.key_string("general.architecture", "chatglm").f32_tensor(tensor, {2, 2});
+    const auto source = builder.source();
+    const gguf::Document document = *gguf::parse(*source);
+    return find_family(gguf::Index(document))->name;
+  };
+  EXPECT_EQ(name("blk.0.attn_qkv.weight"), "chatglm");
+  EXPECT_EQ(name("blk.0.attn_q.weight"), "glm");
 }
 
 TEST(Facts, HaveTheFormInWhichAKeyStatesThem) {

@@ -110,6 +110,21 @@ TEST(Names, OperationsMayHaveAnOperand) {
   EXPECT_EQ(parse_source("[hf & Nh] lm_head@unit_columns")[0].parts[0].operation, Operation::unit_columns);
 }
 
+TEST(Names, PartsMayMultiplyTheOneBefore) {
+  const std::vector<SourceAlternative> parsed = parse_source("a.b * c{x:A*B y -> y x} + d@exp | e@unit_rows");
+  ASSERT_EQ(parsed.size(), 2u);
+  ASSERT_EQ(parsed[0].parts.size(), 3u);
+  EXPECT_EQ(parsed[0].parts[0].module, "a.b");
+  EXPECT_FALSE(parsed[0].parts[0].multiplies);
+  EXPECT_EQ(parsed[0].parts[1].module, "c");
+  EXPECT_EQ(parsed[0].parts[1].view, "x:A*B y -> y x");
+  EXPECT_TRUE(parsed[0].parts[1].multiplies);
+  EXPECT_EQ(parsed[0].parts[2].module, "d");
+  EXPECT_EQ(parsed[0].parts[2].operation, Operation::exp);
+  EXPECT_FALSE(parsed[0].parts[2].multiplies);
+  EXPECT_EQ(parsed[1].parts[0].operation, Operation::unit_rows);
+}
+
 TEST(Names, ViewsOfRowsAndOfElements) {
   const std::vector<SourceAlternative> parsed = parse_source("a{H s:A+B -> H s[0:A]} + b | c.#.d{{x:A+B y -> y x}}");
   ASSERT_EQ(parsed.size(), 2u);

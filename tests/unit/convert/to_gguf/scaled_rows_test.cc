@@ -57,6 +57,38 @@ TEST_F(Scaled, EachPartHasItsFactor) {
   }
 }
 
+TEST_F(Scaled, RowsOfLengthOne) {
+  test::HfDirectory directory = test::hf_directory("llama");
+  directory.tensors["extra.weight"] = {{4, 2}, {3, 4, 0, 0, -6, 8, 0.5f, 0}, TensorType::F32};
+  open(directory);
+  MappedTensor tensor = halves();
+  tensor.parts[0].factors = tensor.parts[1].factors = {};
+  tensor.has_unit_rows = true;
+  EXPECT_EQ(rows(tensor, 0, 4), (std::vector<float>{0.6f, 0.8f, 0, 0, -0.6f, 0.8f, 1, 0}));
+  EXPECT_EQ(rows(tensor, 2, 1), (std::vector<float>{-0.6f, 0.8f}));
+}
+
+TEST_F(Scaled, AProductOfVectors) {
+  test::HfDirectory directory = test::hf_directory("llama");
+  directory.tensors["extra.weight"] = {{4}, {1, 2, 3, 4}, TensorType::BF16};
+  directory.tensors["other.weight"] = {{1, 4}, {5, 0.5f, -1, 2}, TensorType::F32};
+  open(directory);
+  MappedTensor tensor;
+  tensor.ne = {4};
+  tensor.is_whole = tensor.must_be_f32 = tensor.is_product = true;
+  for (const char* name : {"extra.weight", "other.weight"}) {
+    for (std::size_t i = 0; i < model_->matrices.size(); ++i) {
+      if (model_->matrices[i].name == name) {
+        tensor.parts.push_back({i, arch::whole_view(4), arch::whole_view(4), {}});
+      }
+    }
+  }
+  ASSERT_EQ(tensor.parts.size(), 2u);
+  const Result<std::vector<float>> values = read_whole(*model_, tensor);
+  ASSERT_TRUE(values);
+  EXPECT_EQ(*values, (std::vector<float>{5, 1, -3, 8}));
+}
+
 TEST_F(Scaled, ValuesAreRoundedToTheTypeOfTheSource) {
   test::HfDirectory directory = test::hf_directory("llama");
   directory.tensors["extra.weight"] = {{4, 1}, {1, 1, 1, 1}, TensorType::BF16};

@@ -55,6 +55,12 @@ TEST(Operations, SoftplusAndItsInverse) {
   EXPECT_EQ(undo_operation(arch::Operation::softplus, 0, apply_operation(arch::Operation::softplus, 0, 0.5f)), 0.5f);
 }
 
+TEST(Operations, ExpAndItsInverse) {
+  EXPECT_FLOAT_EQ(apply_operation(arch::Operation::exp, 0, -1.0f), 0.36787945f);
+  EXPECT_EQ(undo_operation(arch::Operation::exp, 0, apply_operation(arch::Operation::exp, 0, -1.5f)), -1.5f);
+  EXPECT_EQ(apply_operation(arch::Operation::unit_rows, 0, 3.0f), 3.0f) << "the reader divides whole rows";
+}
+
 TEST(GatherUnits, ARunIsReadAtOnce) {
   const RecipePart part{0, arch::run_of_rows(10, 4, 20), arch::run_of_rows(3, 4, 8)};
   const Gathered all = gather(part, 0, 8);

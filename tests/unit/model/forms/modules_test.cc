@@ -221,6 +221,37 @@ TEST_F(FormsTest, SaysWhatDoesNotFit) {
             "hf-module-shape module 'awq'\nhf-scale-missing module 'int8'\n");
 }
 
+// DeepSeek V4's: the tensors alone determine the form, with and without settings for the other weights.
+TEST_F(FormsTest, FourBitsWithExponents) {
+  add("p.weight", TensorType::I8, {8, 32});
+  add("p.scale", TensorType::F8_E8M0, {8, 2});
+  add("q.weight", TensorType::I8, {8, 32});
+  add("q.scale", TensorType::F8_E8M0, {8, 4});
+  constexpr std::string_view blocks =
+      R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})";
+  for (const std::string_view config : {std::string_view("{}"), blocks}) {
+    const Modules modules = find(config);
+    ASSERT_EQ(modules.list.size(), 2u);
+    EXPECT_TRUE(modules.list[0].decodable);
+    EXPECT_EQ(modules.list[0].shape, (std::vector<u64>{8, 64}));
+    ASSERT_TRUE(modules.list[0].form);
+    EXPECT_EQ(modules.list[0].form->kind, FormKind::mlx);
+    EXPECT_EQ(modules.list[0].form->params.mode, mlx::Mode::mxfp4);
+    EXPECT_FALSE(modules.list[1].decodable);
+    EXPECT_EQ(codes(config), "hf-module-shape module 'q'\n");
+  }
+}
+
+TEST_F(FormsTest, BlocksWithExponentsAsScales) {
+  add("p.weight", TensorType::F8_E4M3, {256, 128});
+  add("p.scale", TensorType::F8_E8M0, {2, 1});
+  const Modules modules = find(R"({"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}})");
+  ASSERT_EQ(modules.list.size(), 1u);
+  EXPECT_TRUE(modules.list[0].decodable);
+  ASSERT_TRUE(modules.list[0].form);
+  EXPECT_EQ(*modules.list[0].form, fp8_form(TensorType::F8_E8M0, 128, 128));
+}
+
 // Settings that the tensors contradict; without the settings, the tensors alone determine the form.
 TEST_F(FormsTest, SettingsThatTheTensorsRuleOut) {
   add("g.qweight", TensorType::I32, {8, 64});  // 64 rows, 64 columns of 4 bits, or 32 of 8
