@@ -339,13 +339,15 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
 
 }  // namespace
 
-void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings) {
+u64 fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings, u32 first_piece,
+                     u32 first_id) {
   hf::Repeated beyond;
-  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
-    const SentencePiece& piece = model.pieces[id];
+  u64 id = first_id;
+  for (std::size_t i = first_piece; i < model.pieces.size(); ++i, ++id) {
+    const SentencePiece& piece = model.pieces[i];
     if (id >= list.size()) {
       if (beyond.met()) {
-        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", id, piece.text,
+        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", i, piece.text,
                                list.size()));
       }
       continue;
@@ -355,6 +357,7 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingL
     list.set(static_cast<u32>(id), piece.text, type == TokenType::user_defined ? TokenType::normal : type, piece.score);
   }
   beyond.emit(findings, "hf-tok-id-range");
+  return id;
 }
 
 std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary,
