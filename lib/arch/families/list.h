@@ -99,6 +99,8 @@
   X(deci, deci)                         \
   X(step35, step35)                     \
   X(laguna, laguna)                     \
+  X(t5, t5encoder)                      \
+  X(t5, t5)                             \
   /* new ones go above this line */
 
 namespace modelutils::arch {

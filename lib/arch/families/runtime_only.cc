@@ -21,7 +21,6 @@ constexpr RuntimeArchitecture architectures[] = {
     {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
      "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
      {.has_cache = false}},
-    {"t5|t5encoder", {.has_encoder = true}},
     // The same layers run several times, each time with their own cache.
     {"nanbeige", {.has_loops = true}},
     // A router chooses between adapters; its own head caches all tokens.

@@ -11,6 +11,7 @@
 #include "arch/config_writer.h"
 #include "arch/facts.h"
 #include "arch/families.h"
+#include "arch/stacks.h"
 #include "formats/gguf/parse.h"
 #include "formats/hf/config.h"
 #include "tokenizer/tokenizer.h"

@@ -320,6 +320,16 @@ bool json_adds_space(json::Element root) {
   return adds;
 }
 
+// llama.cpp's converter asks tokenizer_config.json which pieces of a tokenizer.model are special. Where that lists no
+// tokens at all, pieces keep their types.
+void leave_pieces(const TokenizerInput& input, const SentencePieceModel& model, std::vector<AddedToken>& added) {
+  const auto config = input.files.tokenizer_config_root();
+  if (!config || json::member(*config, "added_tokens_decoder") || input.files.added_tokens) return;
+  std::erase_if(added, [&](const AddedToken& token) {
+    return token.id < model.pieces.size() && model.pieces[token.id].text == token.content;
+  });
+}
+
 bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* model, FindingLog& findings) {
   if (input.family().never_prefixes_space) return false;
   const auto config = input.files.tokenizer_config_root();
@@ -425,7 +435,9 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
   } else {
     MU_TRY(fill_from_json(input, vocabulary, list, tokenizer.findings));
   }
-  list.overlay(tokens_to_overlay(input, vocabulary, tokenizer.findings));
+  std::vector<AddedToken> overlaid = tokens_to_overlay(input, vocabulary, tokenizer.findings);
+  if (model) leave_pieces(input, *model, overlaid);
+  list.overlay(overlaid);
   list.finish(tokenizer.findings);
   if (model) {
     warn_of_common_score(common_score(tokenizer.types, tokenizer.scores), tokenizer.source, tokenizer.findings);
