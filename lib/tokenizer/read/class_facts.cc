@@ -22,6 +22,7 @@ constexpr Texts of_t5 = {"", "</s>", "<unk>", "", "<pad>", "", ""};
 constexpr std::array rows = {
     ClassFacts{.names = "BertTokenizer|DistilBertTokenizer|ElectraTokenizer|MobileBertTokenizer|ConvBertTokenizer",
                .texts = of_bert,
+               .with_json = true,
                .adds_bos = true,
                .adds_eos = true},
     ClassFacts{.names = "XLMRobertaTokenizer",
@@ -44,7 +45,17 @@ constexpr std::array rows = {
                .adds_eos = true,
                .adds_sep = true,
                .pre = "roberta-bpe"},
-    ClassFacts{.names = "T5Tokenizer|MT5Tokenizer", .texts = of_t5, .adds_eos = true, .extra_ids = 100},
+    ClassFacts{.names = "T5Tokenizer|MT5Tokenizer",
+               .texts = of_t5,
+               .adds_bos = false,
+               .adds_eos = true,
+               .extra_ids = 100},
+    // As llama.cpp's converter: it writes no key for the space, and these tokens of GLM-4.
+    ClassFacts{.names = "BaichuanTokenizer", .prefixes_space = true},
+    ClassFacts{.names = "ChatGLM4Tokenizer",
+               .texts = {"", "<|endoftext|>", "<|endoftext|>", "", "<|endoftext|>", "", ""},
+               .eot = "<|user|>",
+               .with_json = true},
 };
 
 const ClassFacts* find_row(std::string_view name) {
@@ -56,11 +67,11 @@ const ClassFacts* find_row(std::string_view name) {
 }  // namespace
 
 const ClassFacts* find_class_facts(const TokenizerInput& input, const SentencePieceModel* model) {
-  if (input.files.tokenizer_json && input.files.form != TokenizerForm::wordpiece) return nullptr;
   std::string_view name = input.files.tokenizer_class();
   if (!name.empty() && !leaves_it_to_post_processor(name)) {
     if (name.ends_with("Fast")) name.remove_suffix(4);
-    return find_row(name);
+    const ClassFacts* row = find_row(name);
+    return row != nullptr && input.files.tokenizer_json && !row->with_json ? nullptr : row;
   }
   if (input.files.form == TokenizerForm::wordpiece) return find_row("BertTokenizer");
   if (model == nullptr) return nullptr;

@@ -1,8 +1,9 @@
 // What the Python classes of tokenizers take for granted. It decides where there is no tokenizer.json, because the
-// other files state neither the special tokens nor where they are added.
+// other files state neither the special tokens nor where they are added; for some classes also with one.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "base/types.h"
@@ -14,8 +15,12 @@ namespace modelutils::tokenizer {
 struct ClassFacts {
   std::string_view names;  ///< values of tokenizer_class, without "Fast", separated by '|'
   /// The default texts, in the order of special_variables(); empty: no such token.
-  std::array<std::string_view, 7> texts;
-  bool adds_bos = false, adds_eos = false, adds_sep = false;  ///< the last one: between two texts, behind the eos
+  std::array<std::string_view, 7> texts = {};
+  std::string_view eot = {};                       ///< the token that ends a turn
+  bool with_json = false;                          ///< the texts also count with a tokenizer.json
+  std::optional<bool> adds_bos = {}, adds_eos = {};  ///< without tokenizer.json
+  std::optional<bool> adds_sep = {};                 ///< between two texts, behind the eos
+  std::optional<bool> prefixes_space = {};           ///< whatever the SentencePiece model states
   /// The tokens before the pieces of a SentencePiece model, separated by spaces, and the first piece that follows them.
   /// If empty, ids are the positions of the pieces.
   std::string_view leading = {};
@@ -26,7 +31,7 @@ struct ClassFacts {
 
 /// Returns the facts of the class that the files name. If they name none, or one without behaviour of its own, the form
 /// of the vocabulary decides: T5's SentencePiece model (`model`, if there is one) has no bos. Returns nullptr for other
-/// classes, and if a tokenizer.json states all of this (one of WordPiece may lack the special tokens).
+/// classes, and if a tokenizer.json states all of this.
 const ClassFacts* find_class_facts(const TokenizerInput& input, const SentencePieceModel* model = nullptr);
 
 /// Returns the texts of special tokens in the files; where they state none, the class's default (`facts` may be nullptr).

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "formats/hf/config_members.h"
 #include "tokenizer/read/build.h"
+#include "tokenizer/read/class_facts.h"
 #include "tokenizer/read/pipeline.h"
 #include "tokenizer/tokenizer.h"
 
@@ -337,6 +338,8 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
   const auto by_json =
       input.files.tokenizer_json ? std::optional(json_adds_space(input.files.tokenizer_json->root)) : std::nullopt;
   if (stated) return *stated;
+  const ClassFacts* facts = find_class_facts(input, model);
+  if (facts != nullptr && facts->prefixes_space) return *facts->prefixes_space;
   if (model == nullptr) return by_json.value_or(true);
   if (by_json && *by_json != model->add_dummy_prefix) {
     findings.warning(

@@ -145,6 +145,7 @@ class Resolver {
       auto& text = texts.*variable.text;  // a default that the vocabulary lacks is no token
       if (!(stated.*variable.text) && !finder_.find(text)) text.reset();
     }
+    if (class_ != nullptr && !class_->eot.empty() && finder_.find(std::string(class_->eot))) texts.eot = class_->eot;
     if (tokenizer_.kind == TokenizerKind::bert) name_ends(texts);
     if (input_.files.tekken_json) tekken(texts);
     if (!texts.unk && input_.files.tokenizer_json) {
