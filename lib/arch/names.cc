@@ -183,8 +183,8 @@ std::optional<std::string> Names::source_tensor(std::string_view gguf_name) cons
     if (!alternative.condition.empty() || alternative.parts.size() != 1 || alternative.parts[0].is_stacked()) continue;
     const bool is_complete = place.row->name.starts_with('@');
     const std::string_view module = alternative.parts[0].module;
-    std::string name = place.layer ? module_in_layer(*place.row, family_->layer_prefixes, *place.layer, module)
-                                   : std::string(module);
+    std::string name =
+        place.layer ? module_in_layer(*place.row, family_->layer_prefixes, *place.layer, module) : std::string(module);
     if (!is_complete) name += suffix_text(place.side);
     if (gguf_tensor(name) == gguf_name) return name;  // otherwise the tensor is only part of its source
   }

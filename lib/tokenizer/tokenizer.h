@@ -76,8 +76,8 @@ struct Tokenizer {
   std::optional<bool> add_bos, add_eos, add_sep;
   std::optional<bool> add_space_prefix;          ///< set for kinds with scores
   std::optional<bool> remove_extra_whitespaces;  ///< set for kind t5
-  std::string charsmap;  ///< kind t5: SentencePiece's precompiled character map (check_charsmap()), or empty
-  std::optional<bool> lowercase;      ///< set for kind bert
+  std::string charsmap;           ///< kind t5: SentencePiece's precompiled character map (check_charsmap()), or empty
+  std::optional<bool> lowercase;  ///< set for kind bert
   std::optional<bool> strip_accents;  ///< kind bert; empty: as `lowercase`
   ChatTemplates templates;
   FindingLog findings;  ///< warnings and notes with codes "hf-tok-…", never errors

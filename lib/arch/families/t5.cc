@@ -50,7 +50,11 @@ constexpr Key of_encoder[] = {
     {.name = "attention.causal", .type = KeyType::flag, .write = write_causal},
 };
 constexpr Key of_decoder[] = {
-    {.name = "decoder_block_count", .fields = "num_decoder_layers", .symbol = "Ldec", .fallback = "L", .loader_default = "L"},
+    {.name = "decoder_block_count",
+     .fields = "num_decoder_layers",
+     .symbol = "Ldec",
+     .fallback = "L",
+     .loader_default = "L"},
     {.name = "decoder_start_token_id", .fields = "decoder_start_token_id", .fallback = "0", .missing = Missing::assume},
 };
 
@@ -111,8 +115,8 @@ constexpr Tensor decoder[] = {
      .plain = not_quantised},
     {"dec.ffn_norm", "E", "decoder.layer.2.layer_norm", Need::required, Need::absent, "i<Ldec"},
     {"dec.ffn_gate", "E,F", "decoder.layer.2.DenseReluDense.wi_0", Need::optional, Need::absent, "i<Ldec"},
-    {"dec.ffn_up", "E,F", "[Gd] decoder.layer.2.DenseReluDense.wi_1 | decoder.layer.2.DenseReluDense.wi", Need::required,
-     Need::absent, "i<Ldec"},
+    {"dec.ffn_up", "E,F", "[Gd] decoder.layer.2.DenseReluDense.wi_1 | decoder.layer.2.DenseReluDense.wi",
+     Need::required, Need::absent, "i<Ldec"},
     {"dec.ffn_down", "F,E", "decoder.layer.2.DenseReluDense.wo", Need::required, Need::absent, "i<Ldec"},
 };
 constexpr Tensor first[] = {{"token_embd", "E,V", "shared | encoder.embed_tokens | decoder.embed_tokens"}};
@@ -139,7 +143,8 @@ static Status check_activation(KeyWriter& out) {
   const bool is_gated = stated.starts_with(gate);
   const std::string_view kind = is_gated ? stated.substr(gate.size()) : stated;
   const std::string_view computed = is_gated ? gelus : "relu";
-  const std::string_view because = is_gated ? "llama.cpp computes GELU with a gate" : "llama.cpp computes ReLU without a gate";
+  const std::string_view because =
+      is_gated ? "llama.cpp computes GELU with a gate" : "llama.cpp computes ReLU without a gate";
   if (!has_name(computed, kind)) {
     return out.refuse("feed_forward_proj", fmt::format("is {}, but {}", stated, because));
   }
@@ -161,9 +166,10 @@ static Status check_activation(KeyWriter& out) {
 // With the embedding as head, the class scales the decoder's output.
 static Status note_of_scale(KeyWriter& out) {
   if (out.size("head") != 0) return {};
-  out.remark(Severity::note, "tie_word_embeddings",
-             "the embedding is the output head, and the class then divides the decoder's output by the root of d_model; "
-             "llama.cpp does not: the best token is the same, probabilities differ");
+  out.remark(
+      Severity::note, "tie_word_embeddings",
+      "the embedding is the output head, and the class then divides the decoder's output by the root of d_model; "
+      "llama.cpp does not: the best token is the same, probabilities differ");
   return {};
 }
 
@@ -214,7 +220,8 @@ constexpr Family t5encoder = {
     .marks = encoder_marks,
     .fixed = fixed,
     .checks = {check_activation},
-    .config = {.fields = "n_positions|num_layers|d_model|d_ff|num_heads|layer_norm_epsilon", .describe = describe_encoder},
+    .config = {.fields = "n_positions|num_layers|d_model|d_ff|num_heads|layer_norm_epsilon",
+               .describe = describe_encoder},
     .cache = {.has_encoder = true},
 };
 MU_FAMILY(t5encoder);
@@ -222,8 +229,9 @@ MU_FAMILY(t5encoder);
 constexpr Family t5 = {
     .name = "t5",
     .gguf = "t5",
-    .classes = "T5ForConditionalGeneration|T5WithLMHeadModel|MT5ForConditionalGeneration|UMT5ForConditionalGeneration|"
-               "UMT5Model",
+    .classes =
+        "T5ForConditionalGeneration|T5WithLMHeadModel|MT5ForConditionalGeneration|UMT5ForConditionalGeneration|"
+        "UMT5Model",
     .model_types = "t5|mt5|umt5",
     .about = "Encoder and decoder; a bias by distance in place of positions.",
     .layer_prefixes = "encoder.block.|decoder.block.",

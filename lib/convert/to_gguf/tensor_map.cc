@@ -11,6 +11,7 @@
 #include "arch/loader_forms.h"
 #include "arch/prediction_rows.h"
 #include "arch/rope.h"
+#include "arch/stacks.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -84,8 +85,9 @@ class NameMapper {
   }
 
   void set_marks() {
+    const u64 all = std::max(sources_.layers(), arch::layers_of_stacks(family(), result_.sizes));
     for (const arch::Mark& mark : family().marks) {
-      std::vector<u64> values(sources_.layers(), 0);
+      std::vector<u64> values(static_cast<std::size_t>(all), 0);
       for (const std::span<const arch::Tensor> group : family().layer_tensors) {
         for (const arch::Tensor& row : group) {
           for (u64 layer = 0; row.name == arch::tensor_of(mark) && layer < values.size(); ++layer) {
@@ -211,7 +213,8 @@ class NameMapper {
     const std::optional<bool> tied = model_.config.tie_word_embeddings;
     const Found found = head_source();
     const bool is_there = !found.parts.empty();
-    if (!is_there && std::ranges::find(family().last_tensors, head_row, &arch::Tensor::name) == family().last_tensors.end()) {
+    if (!is_there &&
+        std::ranges::find(family().last_tensors, head_row, &arch::Tensor::name) == family().last_tensors.end()) {
       return {};  // nothing computes logits
     }
     bool is_copy = false;

@@ -117,8 +117,8 @@ class TokenRules {
     }
   }
 
-  // llama.cpp's WordPiece puts two tokens around every text and has one for unknown words; without keys it takes those of
-  // bert-base.
+  // llama.cpp's WordPiece puts two tokens around every text and has one for unknown words; without keys it takes those
+  // of bert-base.
   void check_word_ends() {
     if (index_.string_value("tokenizer.ggml.model") != "bert") return;
     constexpr std::array<std::pair<std::string_view, u64>, 3> usual = {{{"tokenizer.ggml.bos_token_id", 101},
@@ -128,8 +128,8 @@ class TokenRules {
       const std::optional<u64> stated = index_.unsigned_value(key);
       if (id < count_ || (stated && *stated < count_)) continue;
       log_.error(Scope::model, "gguf-token-id",
-                 fmt::format("{}; llama.cpp then takes {}, but there are {}",
-                             stated ? "is not a token" : "is missing", id, counted(count_, "token")),
+                 fmt::format("{}; llama.cpp then takes {}, but there are {}", stated ? "is not a token" : "is missing",
+                             id, counted(count_, "token")),
                  at_key(key), offset_of(key));
     }
   }

@@ -45,11 +45,8 @@ constexpr std::array rows = {
                .adds_eos = true,
                .adds_sep = true,
                .pre = "roberta-bpe"},
-    ClassFacts{.names = "T5Tokenizer|MT5Tokenizer",
-               .texts = of_t5,
-               .adds_bos = false,
-               .adds_eos = true,
-               .extra_ids = 100},
+    ClassFacts{
+        .names = "T5Tokenizer|MT5Tokenizer", .texts = of_t5, .adds_bos = false, .adds_eos = true, .extra_ids = 100},
     // As llama.cpp's converter: it writes no key for the space, and these tokens of GLM-4.
     ClassFacts{.names = "BaichuanTokenizer", .prefixes_space = true},
     ClassFacts{.names = "ChatGLM4Tokenizer",

@@ -16,8 +16,8 @@ struct ClassFacts {
   std::string_view names;  ///< values of tokenizer_class, without "Fast", separated by '|'
   /// The default texts, in the order of special_variables(); empty: no such token.
   std::array<std::string_view, 7> texts = {};
-  std::string_view eot = {};                       ///< the token that ends a turn
-  bool with_json = false;                          ///< the texts also count with a tokenizer.json
+  std::string_view eot = {};                         ///< the token that ends a turn
+  bool with_json = false;                            ///< the texts also count with a tokenizer.json
   std::optional<bool> adds_bos = {}, adds_eos = {};  ///< without tokenizer.json
   std::optional<bool> adds_sep = {};                 ///< between two texts, behind the eos
   std::optional<bool> prefixes_space = {};           ///< whatever the SentencePiece model states
@@ -34,7 +34,8 @@ struct ClassFacts {
 /// classes, and if a tokenizer.json states all of this.
 const ClassFacts* find_class_facts(const TokenizerInput& input, const SentencePieceModel* model = nullptr);
 
-/// Returns the texts of special tokens in the files; where they state none, the class's default (`facts` may be nullptr).
+/// Returns the texts of special tokens in the files; where they state none, the class's default (`facts` may be
+/// nullptr).
 SpecialTexts special_texts_of(const TokenizerInput& input, const ClassFacts* facts);
 
 }  // namespace modelutils::tokenizer

@@ -54,7 +54,8 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
     files.form = TokenizerForm::tekken;
     return {};
   }
-  for (const std::string_view name : {shifted_model_name, std::string_view("spiece.model"), std::string_view("tokenizer.model")}) {
+  for (const std::string_view name :
+       {shifted_model_name, std::string_view("spiece.model"), std::string_view("tokenizer.model")}) {
     MU_ASSIGN(auto bytes, read_if_present(folder, name, max_text_bytes));
     if (!bytes) continue;
     files.model_bytes = std::move(bytes);
@@ -160,7 +161,8 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
   if (type == "WordPiece") return TokenizerForm::wordpiece;
   const bool untyped_bpe = type.empty() && json::array_member(*model, "merges");
   if (type != "BPE" && !untyped_bpe) {
-    return input_error("hf-tok-kind", fmt::format("the model type is '{}'; only BPE, Unigram and WordPiece are supported", type),
+    return input_error("hf-tok-kind",
+                       fmt::format("the model type is '{}'; only BPE, Unigram and WordPiece are supported", type),
                        "model");
   }
   for (const std::string_view key : {"end_of_word_suffix", "continuing_subword_prefix"}) {

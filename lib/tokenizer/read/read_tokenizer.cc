@@ -212,7 +212,7 @@ Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_row
     options.embedding_rows = embedding_rows ? rows : std::min(rows, static_cast<u64>(lines) + 2);
     Tokenizer built;
     const TokenizerInput input{files, options, nullptr, added};
-    const Status done = is_listed                             ? build_wordpiece(input, built)
+    const Status done = is_listed                           ? build_wordpiece(input, built)
                         : files.form == TokenizerForm::rwkv ? build_rwkv(input, built)
                                                             : build_plamo(input, built);
     if (!done) return tl::make_unexpected(in_file(done.error(), files.path(files.listed_name)));
@@ -233,8 +233,9 @@ FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embeddi
     return findings;
   }
   if (files->form == TokenizerForm::none) {
-    findings.warning(Scope::model, "hf-tok-missing",
-                     "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt)");
+    findings.warning(
+        Scope::model, "hf-tok-missing",
+        "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt)");
     return findings;
   }
   const Status checked = check_files(*files, embedding_rows, findings);

@@ -204,9 +204,9 @@ Result<Spaces> fill_from_model(const TokenizerInput& input, const SentencePieceM
   if (model.treat_whitespace_as_suffix) return refuse("spaces are put after words, not before them", name);
   if (!model.escape_whitespaces) return refuse("spaces do not become U+2581", name);
   if (name == shifted_model_name && (facts == nullptr || facts->leading.empty())) {
-    return refuse(fmt::format("the ids of the pieces are not known for the tokenizer_class {}",
-                              input.files.tokenizer_class()),
-                  "tokenizer_config.json");
+    return refuse(
+        fmt::format("the ids of the pieces are not known for the tokenizer_class {}", input.files.tokenizer_class()),
+        "tokenizer_config.json");
   }
   const u32 first_piece = facts != nullptr ? facts->first_piece : 0;
   const u32 first_id = facts != nullptr ? add_leading(facts->leading, list, tokenizer) : 0;

@@ -84,7 +84,8 @@ Status fill_from_tokenizer_json(const TokenizerInput& input, TokenList& list, To
   const json::Element root = input.files.tokenizer_json->root, model = *json::member(root, "model");
   const std::string_view prefix = json::string_member(model, "continuing_subword_prefix").value_or("##");
   if (prefix.empty()) return refuse_wordpiece("nothing marks the tokens that continue a word", "model");
-  MU_ASSIGN(const Vocabulary vocabulary, read_vocabulary(*json::member(model, "vocab"), input.rows(), input.added.dropped));
+  MU_ASSIGN(const Vocabulary vocabulary,
+            read_vocabulary(*json::member(model, "vocab"), input.rows(), input.added.dropped));
   PieceList pieces(input, prefix, list);
   pieces.add_special(json::string_member(model, "unk_token").value_or("[UNK]"));
   for (const VocabEntry& entry : vocabulary.entries) pieces.set(entry.id, entry.text);

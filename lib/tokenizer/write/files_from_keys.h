@@ -47,9 +47,9 @@ struct RebuiltTokenizer {
   bool normalizes = false;    ///< NFC
   bool strips_right = false;  ///< special tokens strip the spaces that follow (Phi-3)
   bool add_space_prefix = false, removes_extra_spaces = false;
-  bool lowercase = true;               ///< wordpiece
+  bool lowercase = true;              ///< wordpiece
   std::optional<bool> strip_accents;  ///< wordpiece; empty: as `lowercase`
-  std::string charsmap;   ///< unigram: the bytes of the precompiled character map
+  std::string charsmap;               ///< unigram: the bytes of the precompiled character map
   bool add_bos = false, add_eos = false, add_sep = false;
   SpecialIds special;  ///< only ids of existing tokens
   u64 context_length = 0;

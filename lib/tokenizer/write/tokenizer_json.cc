@@ -261,7 +261,8 @@ void write_decoder(const RebuiltTokenizer& t, Writer& out) {
 // Writes the template for one text or for a pair: the tokens before and after each.
 void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
   // The second text follows the end of the first one directly, or a separator.
-  const bool is_bert = t.kind == RebuiltKind::wordpiece || t.add_sep || (t.special.cls && t.special.cls == t.special.bos);
+  const bool is_bert =
+      t.kind == RebuiltKind::wordpiece || t.add_sep || (t.special.cls && t.special.cls == t.special.bos);
   const auto special = [&](u32 id, u64 type) {
     const auto in_object = out.object();
     const auto in__special_token = out.object("SpecialToken");

@@ -186,8 +186,8 @@ TEST_F(UnigramModel, OfXlmRobertaHasOtherIds) {
   const std::string usual = test::ProtoBuilder().varint(3, 1).text();
   dir.write("sentencepiece.bpe.model", file.bytes(2, usual).text());
   const tokenizer::Tokenizer tokenizer = read(8);
-  EXPECT_EQ(tokenizer.tokens, (std::vector<std::string>{"<s>", "<pad>", "</s>", "<unk>", "\u2581", "\u2581a", "<mask>",
-                                                        "[PAD7]"}));
+  EXPECT_EQ(tokenizer.tokens,
+            (std::vector<std::string>{"<s>", "<pad>", "</s>", "<unk>", "\u2581", "\u2581a", "<mask>", "[PAD7]"}));
   EXPECT_EQ(tokenizer.types, (std::vector<i32>{3, 3, 3, 2, 1, 1, 3, 5}));
   EXPECT_EQ(tokenizer.scores, (std::vector<float>{0, 0, 0, 0, -2, -1, 0, -10000}));
   const tokenizer::SpecialIds& ids = tokenizer.special;
@@ -203,9 +203,8 @@ TEST_F(UnigramModel, OfXlmRobertaHasOtherIds) {
   EXPECT_EQ(test::codes(tokenizer.findings), "");
 
   dir.write("tokenizer_config.json", R"({"tokenizer_class":"CamembertTokenizer"})");
-  EXPECT_EQ(read(11).tokens,
-            (std::vector<std::string>{"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", "<s>", "</s>",
-                                      "\u2581", "\u2581a", "<mask>", "[PAD10]"}));
+  EXPECT_EQ(read(11).tokens, (std::vector<std::string>{"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED",
+                                                       "<s>", "</s>", "\u2581", "\u2581a", "<mask>", "[PAD10]"}));
   EXPECT_EQ(read(11).special.unk, 3U);
   EXPECT_EQ(read(11).special.bos, 5U);
   dir.write("tokenizer_config.json", R"({"tokenizer_class":"MBartTokenizer"})");

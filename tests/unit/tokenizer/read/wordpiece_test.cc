@@ -62,8 +62,8 @@ TEST_F(WordPiece, NormalizersThatLlamaCppHas) {
   EXPECT_EQ(flags("null"), "cased keep");
   EXPECT_EQ(flags(R"({"type":"Lowercase"})"), "lower keep");
   EXPECT_EQ(flags(R"({"type":"BertNormalizer","lowercase":false,"strip_accents":true})"), "cased strip");
-  const std::string of_three =
-      test::sequence_json({R"({"type":"NFD"})", R"({"type":"Lowercase"})", R"({"type":"StripAccents"})"}, "normalizers");
+  const std::string of_three = test::sequence_json(
+      {R"({"type":"NFD"})", R"({"type":"Lowercase"})", R"({"type":"StripAccents"})"}, "normalizers");
   EXPECT_EQ(flags(of_three), "lower strip");
   EXPECT_EQ(codes(read(7).findings), "hf-tok-wordpiece-differs ");
   EXPECT_EQ(flags(R"({"type":"NFD"})"), "cased keep");
