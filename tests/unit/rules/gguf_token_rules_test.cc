@@ -163,6 +163,7 @@ TEST(GgufTokens, MapsOfCharacters) {
   const auto with_map = [](std::string_view model, const std::string& map) {
     return vocabulary({"a"})
         .key_string("tokenizer.ggml.model", model)
+        .key_array<float>("tokenizer.ggml.scores", {0})
         .key_array<u8>("tokenizer.ggml.precompiled_charsmap", std::vector<u8>(map.begin(), map.end()));
   };
   EXPECT_EQ(token_findings(with_map("t5", test::charsmap())), "");

@@ -301,7 +301,11 @@ TEST_F(RealVocabularies, WordPiece) {
   }
   dir.write("vocab.txt", lines);
   const tokenizer::Tokenizer tokenizer = read(original.tokens.size());
-  EXPECT_EQ(tokenizer.tokens, original.tokens);
+  for (std::size_t id = 0; id < original.tokens.size(); ++id) {
+    // The converter of that time left the unused ones unmarked.
+    const std::string& was = original.tokens[id];
+    ASSERT_EQ(tokenizer.tokens[id], was.starts_with("[unused") ? "\u2581" + was : was);
+  }
   EXPECT_EQ(tokenizer.special.bos, 101U);
   EXPECT_EQ(tokenizer.special.sep, 102U);
   EXPECT_EQ(tokenizer.special.mask, 103U);

@@ -85,8 +85,10 @@ TEST_F(BoundaryTokensTest, MoreThanLlamaCppCanPut) {
   config("PreTrainedTokenizerFast");
   EXPECT_EQ(message(json(around(item("<bos>") + "," + item("<turn>"), ""))),
             "around a text, Hugging Face's tokenizers put '<bos>' '<turn>' before, llama.cpp puts '<bos>' before");
-  EXPECT_EQ(message(json(R"({"type":"BertProcessing","cls":["<bos>",256],"sep":["<eos>",257]})")),
-            "around a text, Hugging Face's tokenizers put '<bos>' before and '<eos>' after, llama.cpp puts nothing");
+  EXPECT_EQ(
+      message(json(R"({"type":"BertProcessing","cls":["<bos>",256],"sep":["<turn>",258]})")),
+      "around a text, Hugging Face's tokenizers put '<bos>' before and '<turn>' after, llama.cpp puts '<bos>' before "
+      "and '<eos>' after");
 }
 
 TEST_F(BoundaryTokensTest, ATemplateMeansTheIdsThatItGives) {
