@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "arch/stacks.h"
 #include "base/types.h"
 
 namespace modelutils::arch {
@@ -18,7 +19,7 @@ class Lister {
 
   std::vector<ExpectedTensor> list() {
     for (const Tensor& row : family_->first_tensors) add(row, false, 0);
-    const u64 layers = sizes_.get(symbol::layers);
+    const u64 layers = layers_of_stacks(*family_, sizes_);
     for (u64 layer = 0; layer < layers; ++layer) {
       for (const std::span<const Tensor> group : family_->layer_tensors) {
         for (const Tensor& row : group) add(row, true, layer);
@@ -86,7 +87,7 @@ void set_marks(const Family& family, Sizes& sizes, const RowsOfTensor& rows_of) 
       }
     }
     std::vector<u64> values;
-    for (u64 layer = 0; layer < sizes.get(symbol::layers); ++layer) {
+    for (u64 layer = 0; layer < layers_of_stacks(family, sizes); ++layer) {
       const auto rows = [&](const std::vector<const Tensor*>& of) -> std::optional<u64> {
         for (const Tensor* row : of) {
           if (const auto found = rows_of(gguf_name(*row, true, layer, Side::weight))) return found;

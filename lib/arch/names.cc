@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "arch/stacks.h"
+
 namespace modelutils::arch {
 
 namespace {
@@ -67,9 +69,14 @@ std::optional<LayerName> layer_name(std::string_view canonical, std::string_view
 }
 
 std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side) {
-  const std::string prefix = in_layer ? fmt::format("blk.{}.", layer) : std::string();
+  if (!in_layer) {
+    if (row.name.starts_with('@')) return std::string(row.name.substr(1));
+    return fmt::format("{}{}", row.name, suffix_text(side));
+  }
+  const std::string_view stack = stack_of(row);
+  const std::string prefix = fmt::format("{}blk.{}.", stack, layer);
   if (row.name.starts_with('@')) return prefix + std::string(row.name.substr(1));
-  return fmt::format("{}{}{}", prefix, row.name, suffix_text(side));
+  return fmt::format("{}{}{}", prefix, row.name.substr(stack.size()), suffix_text(side));
 }
 
 Names::Names(const Family& family) : family_(&family) {
@@ -112,7 +119,9 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
     const std::optional<LayerName> in_layer = found.layer ? std::nullopt : layer_name(canonical, prefix);
     if (!in_layer) return;
     found.layer = in_layer->layer;
-    pattern = "N." + std::string(in_layer->rest);
+    pattern = "N.";
+    if (has_stacks(*family_)) pattern += prefix.substr(0, prefix.find('.') + 1);
+    pattern += in_layer->rest;
   });
   auto at = by_pattern_.find(pattern);
   // A row outside the layers may have a source in one particular layer.
@@ -135,7 +144,8 @@ std::optional<std::string> Names::gguf_tensor(std::string_view canonical) const 
   for (const SourceUse& other : *found->uses) {
     // Sources with the condition "back" only serve conversion from GGUF.
     if (alternatives(*other.row)[other.alternative].condition.starts_with("back")) continue;
-    if (use != nullptr && other.row != use->row) return std::nullopt;
+    // Rows of one name differ in the layers that they are for.
+    if (use != nullptr && other.row->name != use->row->name) return std::nullopt;
     if (use == nullptr) use = &other;
   }
   if (use == nullptr || alternatives(*use->row)[use->alternative].parts.size() != 1) return std::nullopt;
@@ -145,12 +155,21 @@ std::optional<std::string> Names::gguf_tensor(std::string_view canonical) const 
 Names::Place Names::find_gguf(std::string_view gguf_name) const {
   Place place;
   std::string_view rest = gguf_name;
-  if (rest.starts_with("blk.")) {
+  constexpr std::string_view in_stack = "enc.blk.";  // as long as "dec.blk."
+  std::string name;
+  if (has_stacks(*family_) && rest.size() > in_stack.size() && rest.substr(3).starts_with(".blk.")) {
+    name = "blk." + std::string(rest.substr(0, 4));
+    rest.remove_prefix(in_stack.size());
+    place.layer = take_number(rest);
+    if (!place.layer) return {};
+  } else if (rest.starts_with("blk.")) {
+    name = "blk.";
     rest.remove_prefix(4);
     place.layer = take_number(rest);
     if (!place.layer) return {};
   }
-  const auto found = by_gguf_.find((place.layer ? "blk." : "") + std::string(rest));
+  name += rest;
+  const auto found = by_gguf_.find(name);
   if (found == by_gguf_.end()) return {};
   place.row = found->second.row;
   place.side = found->second.side;
@@ -163,10 +182,10 @@ std::optional<std::string> Names::source_tensor(std::string_view gguf_name) cons
   for (const SourceAlternative& alternative : alternatives(*place.row)) {
     if (!alternative.condition.empty() || alternative.parts.size() != 1 || alternative.parts[0].is_stacked()) continue;
     const bool is_complete = place.row->name.starts_with('@');
-    const std::string prefix =
-        place.layer ? fmt::format("{}{}.", first_name(family_->layer_prefixes), *place.layer) : std::string();
-    std::string name = fmt::format("{}{}{}", prefix, alternative.parts[0].module,
-                                   is_complete ? std::string_view{} : suffix_text(place.side));
+    const std::string_view module = alternative.parts[0].module;
+    std::string name =
+        place.layer ? module_in_layer(*place.row, family_->layer_prefixes, *place.layer, module) : std::string(module);
+    if (!is_complete) name += suffix_text(place.side);
     if (gguf_tensor(name) == gguf_name) return name;  // otherwise the tensor is only part of its source
   }
   return std::nullopt;

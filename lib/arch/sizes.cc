@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "arch/stacks.h"
+
 namespace modelutils::arch {
 
 namespace {
@@ -30,7 +32,7 @@ std::optional<u64> value_of(std::string_view text, const InLayer& lookup) {
 
 u64 largest_size(std::string_view symbol) {
   constexpr u64 max_width = u64{1} << 31;
-  if (symbol == symbol::layers) return max_layers;
+  if (symbol == symbol::layers || symbol == symbol::decoder_layers) return max_layers;
   return symbol == symbol::experts || symbol == symbol::experts_used ? max_experts : max_width;
 }
 

@@ -17,6 +17,7 @@ std::string_view tokenizer_kind_name(TokenizerKind kind) {
     case TokenizerKind::llama: return "llama";
     case TokenizerKind::rwkv: return "rwkv";
     case TokenizerKind::plamo2: return "plamo2";
+    case TokenizerKind::bert: return "bert";
     case TokenizerKind::t5: break;
   }
   return "t5";

@@ -23,8 +23,9 @@
 namespace modelutils::tokenizer {
 
 /// tokenizer.ggml.model. "gpt2" is byte-level BPE, "llama" is SentencePiece-like; "rwkv" takes the longest token at
-/// each position; "plamo2" and "t5" (Unigram) take the most likely split.
-enum class TokenizerKind : u8 { gpt2, llama, rwkv, plamo2, t5 };
+/// each position; "plamo2" and "t5" (Unigram) take the most likely split; "bert" (WordPiece) splits words from their
+/// start.
+enum class TokenizerKind : u8 { gpt2, llama, rwkv, plamo2, t5, bert };
 
 /// "gpt2", "llama" …
 std::string_view tokenizer_kind_name(TokenizerKind kind);
@@ -75,7 +76,9 @@ struct Tokenizer {
   std::optional<bool> add_bos, add_eos, add_sep;
   std::optional<bool> add_space_prefix;          ///< set for kinds with scores
   std::optional<bool> remove_extra_whitespaces;  ///< set for kind t5
-  std::string charsmap;  ///< kind t5: SentencePiece's precompiled character map (check_charsmap()), or empty
+  std::string charsmap;           ///< kind t5: SentencePiece's precompiled character map (check_charsmap()), or empty
+  std::optional<bool> lowercase;  ///< set for kind bert
+  std::optional<bool> strip_accents;  ///< kind bert; empty: as `lowercase`
   ChatTemplates templates;
   FindingLog findings;  ///< warnings and notes with codes "hf-tok-…", never errors
 

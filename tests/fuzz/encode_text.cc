@@ -23,7 +23,7 @@ std::string_view line(std::string_view& rest) {
 }  // namespace
 
 // Two bytes for the model and the pre-tokenizer, then lines: a type and a token, an empty one, merges, an empty one,
-// the text.
+// the text. After a zero byte, the text ends with the map of characters of a Unigram vocabulary.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
@@ -41,6 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   for (std::string_view one = line(rest); !one.empty(); one = line(rest)) keys.merges.emplace_back(one);
   if (keys.tokens.empty()) return 0;
+  const std::string_view map = rest.substr(std::min(rest.find('\0'), rest.size() - 1) + 1);
+  if (tokenizer::check_charsmap(map)) {
+    keys.charsmap = map;
+    rest.remove_suffix(map.size());
+  }
   const auto encoder = tokenizer::Encoder::make(std::move(keys));
   if (!encoder) return 0;
   for (const bool special : {false, true}) {

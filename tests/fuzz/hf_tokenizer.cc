@@ -1,5 +1,5 @@
-// Any bytes -> tokenizer.json and, after NUL bytes, tokenizer_config.json, config.json, added_tokens.json and a
-// README.md.
+// Any bytes -> tokenizer.json (or, if they are no JSON object, vocab.txt) and, after NUL bytes, tokenizer_config.json,
+// config.json, added_tokens.json and a README.md.
 #include <algorithm>
 
 #include "formats/hf/model_card.h"
@@ -26,11 +26,17 @@ std::unique_ptr<json::Document> object_or_nothing(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
   tokenizer::TokenizerFiles files;
-  files.tokenizer_json = object_or_nothing(take_part(rest));
-  if (!files.tokenizer_json) return 0;
-  const auto form = tokenizer::tokenizer_form(files.tokenizer_json->root);
-  if (!form) return 0;
-  files.form = *form;
+  const std::string_view first = take_part(rest);
+  files.tokenizer_json = object_or_nothing(first);
+  if (files.tokenizer_json) {
+    const auto form = tokenizer::tokenizer_form(files.tokenizer_json->root);
+    if (!form) return 0;
+    files.form = *form;
+  } else {
+    files.listed_text = std::string(first);
+    files.listed_name = "vocab.txt";
+    files.form = tokenizer::TokenizerForm::wordpiece;
+  }
   files.tokenizer_config = object_or_nothing(take_part(rest));
   const auto config = hf::parse_config(take_part(rest), "config.json");
   files.added_tokens = object_or_nothing(take_part(rest));

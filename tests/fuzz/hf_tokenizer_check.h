@@ -24,6 +24,8 @@ inline void check_tokenizer_invariants(const tokenizer::Tokenizer& tokenizer, u6
     require(!id || *id < rows);
   }
   require(tokenizer.add_bos != true || ids.bos);
+  require(tokenizer.add_sep != true || ids.sep);
+  require(tokenizer.lowercase.has_value() == (tokenizer.kind == tokenizer::TokenizerKind::bert));
   for (const Finding& finding : tokenizer.findings) require(finding.severity != Severity::error);
 }
 

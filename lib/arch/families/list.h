@@ -100,6 +100,8 @@
   X(deci, deci)                         \
   X(step35, step35)                     \
   X(laguna, laguna)                     \
+  X(t5, t5encoder)                      \
+  X(t5, t5)                             \
   X(falcon, falcon)                     \
   X(bloom, bloom)                       \
   X(mpt, mpt)                           \

@@ -21,7 +21,6 @@ constexpr RuntimeArchitecture architectures[] = {
     {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
      "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
      {.has_cache = false}},
-    {"t5|t5encoder", {.has_encoder = true}},
     // A router chooses between adapters; its own head caches all tokens.
     {"graniteswitch", {.has_router_layer = true}},
     // A draft model that reads its target's cache.

@@ -183,16 +183,6 @@ constexpr RuntimeTensors rows[] = {
     {"spark2_5",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_gate .attn_output "
      ".ffn_norm .ffn_gate .ffn_up .ffn_down"},
-    {"t5",
-     "token_embd enc.output_norm dec.output_norm output enc.blk.#.attn_norm enc.blk.#.attn_rel_b enc.blk.#.attn_q "
-     "enc.blk.#.attn_k enc.blk.#.attn_v enc.blk.#.attn_o enc.blk.#.ffn_norm enc.blk.#.ffn_gate enc.blk.#.ffn_down "
-     "enc.blk.#.ffn_up dec.blk.#.attn_norm dec.blk.#.attn_rel_b dec.blk.#.attn_q dec.blk.#.attn_k dec.blk.#.attn_v "
-     "dec.blk.#.attn_o dec.blk.#.cross_attn_norm dec.blk.#.cross_attn_rel_b dec.blk.#.cross_attn_q "
-     "dec.blk.#.cross_attn_k dec.blk.#.cross_attn_v dec.blk.#.cross_attn_o dec.blk.#.ffn_norm dec.blk.#.ffn_gate "
-     "dec.blk.#.ffn_down dec.blk.#.ffn_up"},
-    {"t5encoder",
-     "token_embd enc.output_norm output enc.blk.#.attn_norm enc.blk.#.attn_rel_b enc.blk.#.attn_q enc.blk.#.attn_k "
-     "enc.blk.#.attn_v enc.blk.#.attn_o enc.blk.#.ffn_norm enc.blk.#.ffn_gate enc.blk.#.ffn_down enc.blk.#.ffn_up"},
     {"talkie",
      "token_embd output .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm .ffn_gate .ffn_up .ffn_down "
      ".layer_output_scale"},

@@ -11,15 +11,16 @@
 #include "arch/config_writer.h"
 #include "arch/facts.h"
 #include "arch/families.h"
+#include "arch/stacks.h"
 #include "formats/gguf/parse.h"
 #include "formats/hf/config.h"
 #include "tokenizer/tokenizer.h"
 
 namespace modelutils {
 
-std::string PublishedNames::layer_prefix(u64 layer) const {
+std::string PublishedNames::in_layer(const arch::Tensor& row, u64 layer, std::string_view module) const {
   const bool is_hf = style_ == DirectoryStyle::hugging_face && !family_->hf_layer_prefix.empty();
-  return fmt::format("{}{}.", is_hf ? family_->hf_layer_prefix : arch::first_name(family_->layer_prefixes), layer);
+  return arch::module_in_layer(row, is_hf ? family_->hf_layer_prefix : family_->layer_prefixes, layer, module);
 }
 
 std::string PublishedNames::of_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part,
@@ -35,8 +36,8 @@ std::string PublishedNames::of_part(const arch::ExpectedTensor& expected, const 
                                   : expected.side == arch::Side::bias   ? ".bias"
                                   : is_stack && expected.ne.size() == 3 ? std::string_view{}
                                                                         : ".weight";
-  const std::string prefix = expected.in_layer ? layer_prefix(expected.layer) : std::string();
-  return prefix + module + std::string(suffix);
+  if (expected.in_layer) module = in_layer(*expected.row, expected.layer, module);
+  return module + std::string(suffix);
 }
 
 std::string PublishedNames::published(std::string name) const {

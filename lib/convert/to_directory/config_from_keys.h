@@ -27,8 +27,8 @@ class PublishedNames {
   /// `family` must outlive it.
   PublishedNames(const arch::Family& family, DirectoryStyle style) : family_(&family), style_(style) {}
 
-  /// Returns a prefix such as "model.layers.3.".
-  std::string layer_prefix(u64 layer) const;
+  /// Returns the name of a row's module in a layer, such as "model.layers.3.mlp.gate".
+  std::string in_layer(const arch::Tensor& row, u64 layer, std::string_view module) const;
   /// Returns the name of the source tensor for one part of a row. `number` is the expert, if each expert has its own
   /// tensor.
   std::string of_part(const arch::ExpectedTensor& expected, const arch::SourcePart& part, u64 number) const;

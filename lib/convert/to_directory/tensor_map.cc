@@ -341,7 +341,7 @@ class Reverser {
         const arch::SourcePart& part = names_.alternatives(row).front().parts.front();
         for (u64 layer = 0; layer < layers; ++layer) {
           DirectoryTensor made;
-          made.name = source_names_.layer_prefix(layer) + std::string(part.module);
+          made.name = source_names_.in_layer(row, layer, part.module);
           const std::string_view stored = stored_axes(row.stored, result_.sizes, layer);
           if (!stored.empty()) made.ne = reversed(arch::evaluate_shape(stored, result_.sizes, layer).value_or(made.ne));
           made.by_element = true;

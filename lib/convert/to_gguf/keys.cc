@@ -234,6 +234,8 @@ Keys tokenizer_keys(const tokenizer::Tokenizer& tokenizer) {
   add_flag(keys, "add_sep_token", tokenizer.add_sep);
   add_flag(keys, "add_space_prefix", tokenizer.add_space_prefix);
   add_flag(keys, "remove_extra_whitespaces", tokenizer.remove_extra_whitespaces);
+  add_flag(keys, "normalizer.lowercase", tokenizer.lowercase);
+  add_flag(keys, "normalizer.strip_accents", tokenizer.strip_accents);
   if (!tokenizer.charsmap.empty()) keys.push_back(gguf::make_key_u8s(ggml("precompiled_charsmap"), tokenizer.charsmap));
   add_text(keys, "tokenizer.chat_template", tokenizer.templates.main);
   std::vector<std::string> names;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "arch/stacks.h"
 #include "formats/hf/names.h"
 
 namespace modelutils {
@@ -16,12 +17,13 @@ Status HfSources::collect() {
     // Only stacks of experts have names without a suffix, and stacks have two dimensions or more.
     const bool has_suffix = hf::split_name(matrix.name).suffix != hf::Suffix::none;
     const bool is_stack = matrix.ne.size() >= 2;
-    bool taken = false;
+    bool taken = false, counts = false;
     if (match) {
       for (const arch::SourceUse& use : *match->uses) {
         const bool is_complete = use.row->name.starts_with('@');
         if (!has_suffix && !is_complete && !is_stack) continue;
         taken = true;
+        counts = counts || arch::stack_of(*use.row) != "dec.";
         PartMatrices& matrices = slots_[{use.row, match->layer.value_or(0), use.side, use.alternative, use.part}];
         if (!matrices.emplace(match->expert.value_or(0), i).second) {
           return input_error(match->expert ? "convert-experts" : "convert-unmapped",
@@ -34,7 +36,7 @@ Status HfSources::collect() {
     if (!taken) {
       unmapped_.push_back(matrix.name);
       used_[i] = true;
-    } else if (match->layer) {
+    } else if (match->layer && counts) {
       layers_ = std::max(layers_, *match->layer + 1);
     }
   }

@@ -23,7 +23,7 @@ class HfSources {
   /// Sorts all matrices. Error: "convert-experts" if two tensors have the same expert number.
   Status collect();
 
-  /// Returns the layer count that the names imply: the highest layer number + 1.
+  /// Returns the layer count that the names imply: the highest layer number + 1, of the first stack.
   u64 layers() const { return layers_; }
   /// Returns the names that match no row, as spelled in the directory.
   const std::vector<std::string>& unmapped() const { return unmapped_; }

@@ -11,6 +11,7 @@
 #include "arch/loader_forms.h"
 #include "arch/prediction_rows.h"
 #include "arch/rope.h"
+#include "arch/stacks.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -26,6 +27,7 @@ namespace modelutils {
 
 namespace {
 
+constexpr std::string_view head_row = "output";
 constexpr std::string_view own_head = "head";  // name of the size that is 1 if the output head is not the embedding
 
 class NameMapper {
@@ -47,6 +49,7 @@ class NameMapper {
     MU_TRY(arch::check_rope_tensors(family(), model_.config));
     set_marks();
     MU_TRY(settle_head());
+    MU_TRY(leave_out_copies());
     for (const arch::ExpectedTensor& expected : arch::expected_tensors(family(), result_.sizes)) {
       MU_TRY(place(expected));
     }
@@ -82,8 +85,9 @@ class NameMapper {
   }
 
   void set_marks() {
+    const u64 all = std::max(sources_.layers(), arch::layers_of_stacks(family(), result_.sizes));
     for (const arch::Mark& mark : family().marks) {
-      std::vector<u64> values(sources_.layers(), 0);
+      std::vector<u64> values(static_cast<std::size_t>(all), 0);
       for (const std::span<const arch::Tensor> group : family().layer_tensors) {
         for (const arch::Tensor& row : group) {
           for (u64 layer = 0; row.name == arch::tensor_of(mark) && layer < values.size(); ++layer) {
@@ -209,6 +213,10 @@ class NameMapper {
     const std::optional<bool> tied = model_.config.tie_word_embeddings;
     const Found found = head_source();
     const bool is_there = !found.parts.empty();
+    if (!is_there &&
+        std::ranges::find(family().last_tensors, head_row, &arch::Tensor::name) == family().last_tensors.end()) {
+      return {};  // nothing computes logits
+    }
     bool is_copy = false;
     if (is_there) {
       const std::size_t head = found.parts.front()->begin()->second;
@@ -223,6 +231,26 @@ class NameMapper {
       remark_head("is true, but lm_head.weight differs from the embedding; the tensor decides: it is kept");
     } else if (!tied.value_or(true) && !is_there) {
       remark_head("is false, but there is no lm_head.weight; the tensors decide: the embedding is the output head");
+    }
+    return {};
+  }
+
+  // Old files repeat the embedding under each name that the class has for it.
+  Status leave_out_copies() {
+    const Found embedding = embedding_source();
+    if (embedding.parts.empty()) return {};
+    const std::size_t kept = embedding.parts.front()->begin()->second;
+    for (const arch::Tensor& row : family().first_tensors) {
+      if (row.name != "token_embd") continue;
+      for (std::size_t i = 0; i < names_.alternatives(row).size(); ++i) {
+        const auto parts = sources_.parts(row, 0, arch::Side::weight, i);
+        const std::size_t other = parts.size() == 1 ? parts.front()->begin()->second : kept;
+        if (other == kept) continue;
+        MU_ASSIGN(const bool is_copy, same_content(model_.matrices[other], model_.matrices[kept]));
+        if (!is_copy) continue;
+        result_.left_out.push_back({model_.matrices[other].name, LeftOutReason::tied_copy});
+        sources_.drop(other);
+      }
     }
     return {};
   }

@@ -76,8 +76,9 @@ std::vector<std::string> st_keys(const SafetensorsModel& model) {
 namespace {
 
 u64 embedding_rows_of(const SafetensorsModel& model) {
-  constexpr std::array<std::string_view, 5> names = {"embed_tokens.weight", "tok_embeddings.weight", "wte.weight",
-                                                     "word_embeddings.weight", "embeddings.weight"};
+  constexpr std::array<std::string_view, 6> names = {"embed_tokens.weight", "tok_embeddings.weight",
+                                                     "wte.weight",          "word_embeddings.weight",
+                                                     "embeddings.weight",   "shared.weight"};
   for (const auto& ref : model.set.tensors) {
     const safetensors::Tensor& tensor = model.set.tensor(ref);
     const bool is_embedding =

@@ -9,6 +9,7 @@
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/names.h"
+#include "arch/stacks.h"
 #include "base/text.h"
 #include "formats/hf/names.h"
 #include "rules/directory/mlx_rules.h"
@@ -89,7 +90,7 @@ class Geometry {
     const std::string name = hf::canonical_name(module.path);
     if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
     const std::optional<u64> layer = names_.layer_of(name + ".");
-    if (!layer || *layer >= most_layers) return;
+    if (!layer || *layer >= most_layers || is_of_decoder(name)) return;
     // A view of the module's own path: the canonical name is a copy, but both are the same after the layer number.
     const std::size_t number = name.find('.' + std::to_string(*layer) + '.');
     const std::size_t rest = name.size() - name.find('.', number + 1) - 1;
@@ -98,6 +99,12 @@ class Geometry {
     // Some mixtures of experts have dense layers among the others.
     const bool may_differ = names_.family().layers_may_differ && role.starts_with("mlp.");
     if (!may_differ && !is_conditional(name)) roles.insert(role);
+  }
+
+  // True in the second stack of an encoder-decoder, whose layers have a count of their own.
+  bool is_of_decoder(const std::string& name) const {
+    const auto match = names_.match(name + ".weight");
+    return match && arch::stack_of(*match->uses->front().row) == "dec.";
   }
 
   // True if a layer may have no tensors at all.

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "arch/families.h"
 #include "arch/names.h"
@@ -240,12 +242,14 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   if (!model.set.is_directory) return log;
   const ModelFolder& folder = model.folder;
   const auto has = [&](std::string_view name) { return is_present(folder.file(name)); };
-  const bool readable =
-      has("tokenizer.json") || has("tokenizer.model") || has("spiece.model") || has("tekken.json") || has("vocab.json");
+  constexpr std::array<std::string_view, 7> read = {
+      "tokenizer.json", "tokenizer.model", "spiece.model", tokenizer::shifted_model_name,
+      "tekken.json",    "vocab.json",      "vocab.txt"};
+  const bool readable = std::any_of(read.begin(), read.end(), has);
   FindingLog tokenizer;
   if (readable) {
     tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
-  } else if (!has("tiktoken.model") && !has("vocab.txt")) {
+  } else if (!has("tiktoken.model")) {
     log.add(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
             "hf-tokenizer-missing",
             "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");

@@ -17,6 +17,7 @@
 #include "arch/loader_forms.h"
 #include "arch/names.h"
 #include "arch/prediction_rows.h"
+#include "arch/stacks.h"
 #include "base/text.h"
 #include "formats/gguf/document.h"
 #include "model/memory/hyper_parameters.h"
@@ -221,7 +222,7 @@ class LoaderRules {
 
   // Returns per layer the sizes that define its kind. Layers of one kind have the same marked tensors.
   static std::vector<std::vector<u64>> kinds_of_layers(const arch::Family& family, const arch::Sizes& sizes) {
-    std::vector<std::vector<u64>> kinds(static_cast<std::size_t>(sizes.get(arch::symbol::layers)));
+    std::vector<std::vector<u64>> kinds(static_cast<std::size_t>(arch::layers_of_stacks(family, sizes)));
     for (const arch::Key* key : arch::keys_of(family)) {
       if (sizes.values(key->symbol).size() < 2) continue;
       for (u64 layer = 0; layer < kinds.size(); ++layer) kinds[layer].push_back(sizes.get(key->symbol, layer));

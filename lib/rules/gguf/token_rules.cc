@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "arch/names.h"
@@ -42,6 +44,7 @@ class TokenRules {
     check_token_types();
     check_scores();
     check_special_ids();
+    check_word_ends();
     check_embedding(facts);
     check_byte_level();
     check_charsmap();
@@ -111,6 +114,23 @@ class TokenRules {
           Scope::model, "gguf-token-id",
           fmt::format("is {}, but the highest token is {}: llama.cpp ignores it", *id, static_cast<i64>(count_) - 1),
           at_key(entry.key), entry.offset);
+    }
+  }
+
+  // llama.cpp's WordPiece puts two tokens around every text and has one for unknown words; without keys it takes those
+  // of bert-base.
+  void check_word_ends() {
+    if (index_.string_value("tokenizer.ggml.model") != "bert") return;
+    constexpr std::array<std::pair<std::string_view, u64>, 3> usual = {{{"tokenizer.ggml.bos_token_id", 101},
+                                                                        {"tokenizer.ggml.seperator_token_id", 102},
+                                                                        {"tokenizer.ggml.unknown_token_id", 100}}};
+    for (const auto& [key, id] : usual) {
+      const std::optional<u64> stated = index_.unsigned_value(key);
+      if (id < count_ || (stated && *stated < count_)) continue;
+      log_.error(Scope::model, "gguf-token-id",
+                 fmt::format("{}; llama.cpp then takes {}, but there are {}", stated ? "is not a token" : "is missing",
+                             id, counted(count_, "token")),
+                 at_key(key), offset_of(key));
     }
   }
 
@@ -212,8 +232,13 @@ class TokenRules {
   void check_scores() {
     constexpr std::string_view key = "tokenizer.ggml.scores";
     constexpr std::string_view with_scores = "llama|t5|plamo2";
-    if (!arch::has_name(with_scores, index_.string_value("tokenizer.ggml.model").value_or(""))) return;
+    const std::string_view model = index_.string_value("tokenizer.ggml.model").value_or("");
+    if (!arch::has_name(with_scores, model)) return;
     const gguf::ArrayRef* array = index_.array_value(key);
+    if (model == "t5" && array == nullptr) {
+      log_.error(Scope::model, "gguf-token-scores",
+                 "is missing: llama.cpp splits texts into different tokens than the model expects", at_key(key));
+    }
     if (array == nullptr || gguf::value_size(array->element_type) == 0) return;
     constexpr u64 step = 64 * 1024;
     const u64 end = std::min({count_, most_tokens, array->count});

@@ -112,6 +112,8 @@ EncodeKeys encode_keys(Tokenizer tokenizer, std::string architecture, std::strin
   keys.add_eos = tokenizer.add_eos;
   keys.add_space_prefix = tokenizer.add_space_prefix;
   keys.remove_extra_whitespaces = tokenizer.remove_extra_whitespaces;
+  keys.lowercase = tokenizer.lowercase;
+  keys.strip_accents = tokenizer.strip_accents;
   return keys;
 }
 

@@ -110,7 +110,7 @@ class TokenList {
 
   u64 size() const { return tokenizer_.tokens.size(); }
   void set(u32 id, std::string_view text, TokenType type, float score);
-  /// Overlays the added tokens on the list (with score −1000).
+  /// Overlays the added tokens on the list, with the score −1000. Pieces of a Unigram vocabulary keep their scores.
   void overlay(const std::vector<AddedToken>& added);
   /// Gives ids without text the text "[PAD{id}]" and empty texts "[EMPTY_{id}]". Of several equal texts keeps one and
   /// renames the others to "[DUP{id}]" (UNUSED); it keeps the control token, else the user-defined one, else the first.
@@ -146,9 +146,11 @@ Status build_byte_bpe(const TokenizerInput& input, Tokenizer& tokenizer);
 /// come from it. It is reset if it contradicts tokenizer.json.
 Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>& model, Tokenizer& tokenizer);
 
-/// Fills tokens, types and scores from the pieces of a tokenizer.model; pieces beyond the list are dropped with a
-/// warning. A user-defined piece becomes NORMAL, because added tokens set its final type.
-void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings);
+/// Fills tokens, types and scores from the pieces of a SentencePiece model: the piece `first_piece` gets the id
+/// `first_id`, and so on. Pieces beyond the list are dropped with a warning. A user-defined piece becomes NORMAL,
+/// because added tokens set its final type. Returns the id behind the last piece.
+u64 fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings, u32 first_piece = 0,
+                     u32 first_id = 0);
 /// Returns the added tokens to overlay on the list. Tokens for runs of spaces, such as Yi-1.5's "▁▁", stay ordinary
 /// tokens of the vocabulary: if they were USER_DEFINED, llama.cpp would split texts at every run of spaces, which the
 /// original does not.
@@ -160,6 +162,10 @@ std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Voc
 /// pre-tokenizer that llama.cpp cannot reproduce, or no unknown token), "hf-tok-charsmap", "hf-tok-vocab",
 /// "hf-tok-id-range".
 Status build_unigram(const TokenizerInput& input, const SentencePieceModel* model, Tokenizer& tokenizer);
+
+/// Fills in kind, tokens, types, lowercase and strip_accents from a tokenizer.json of type WordPiece or from vocab.txt.
+/// Errors: "hf-tok-wordpiece" (llama.cpp cannot split texts like the original), "hf-tok-vocab", "hf-tok-id-range".
+Status build_wordpiece(const TokenizerInput& input, Tokenizer& tokenizer);
 
 /// Fills in kind, tokens and types from RWKV's world vocabulary: lines "ID LITERAL LENGTH" with ids from 1; id 0 is the
 /// end of text. Texts are escaped for llama.cpp. Errors: "hf-tok-rwkv", "hf-tok-id-range".

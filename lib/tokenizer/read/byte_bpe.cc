@@ -6,6 +6,7 @@
 #include "formats/hf/config_members.h"
 #include "tokenizer/pre_table.h"
 #include "tokenizer/read/build.h"
+#include "tokenizer/read/class_facts.h"
 #include "tokenizer/read/listed.h"
 #include "tokenizer/read/pipeline.h"
 #include "tokenizer/regex_form.h"
@@ -127,6 +128,8 @@ Result<std::string_view> pre_of_model_type(const TokenizerInput& input) {
   const auto list = has_ranks ? &arch::TokenizerFacts::pre_of_ranks : &arch::TokenizerFacts::pre_of_merges;
   const std::string_view pre = arch::pre_of_model_type(list, input.model_type());
   if (!pre.empty()) return pre;
+  const ClassFacts* facts = find_class_facts(input);
+  if (facts != nullptr && !facts->pre.empty()) return facts->pre;
   return input_error("hf-tok-pre-unknown",
                      fmt::format("there is no tokenizer.json to say how text is split, and the pre-tokenizer of model "
                                  "type '{}' is not known; pass --pre NAME to choose one of llama.cpp's",

@@ -30,7 +30,8 @@ Status load_json(const ModelFolder& folder, std::string_view name, std::shared_p
 TokenizerForm listed_form(std::string_view name) {
   if (name.ends_with(".tiktoken") || name == "tiktoken.model") return TokenizerForm::tiktoken;
   if (name.starts_with("rwkv_vocab") && name.ends_with(".txt")) return TokenizerForm::rwkv;
-  return name == "tokenizer.jsonl" ? TokenizerForm::plamo : TokenizerForm::none;
+  if (name == "tokenizer.jsonl") return TokenizerForm::plamo;
+  return name == "vocab.txt" ? TokenizerForm::wordpiece : TokenizerForm::none;
 }
 
 // Loads the first such file of the folder.
@@ -53,7 +54,8 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
     files.form = TokenizerForm::tekken;
     return {};
   }
-  for (const char* name : {"spiece.model", "tokenizer.model"}) {
+  for (const std::string_view name :
+       {shifted_model_name, std::string_view("spiece.model"), std::string_view("tokenizer.model")}) {
     MU_ASSIGN(auto bytes, read_if_present(folder, name, max_text_bytes));
     if (!bytes) continue;
     files.model_bytes = std::move(bytes);
@@ -82,21 +84,13 @@ Status load_slow_tokenizer(const ModelFolder& folder, TokenizerFiles& files) {
                     files.vocab_json ? "vocab.json" : "merges.txt", files.vocab_json ? "merges.txt" : "vocab.json"),
         {}, {}, files.directory);
   }
-  MU_TRY(load_listed(folder, files));
-  if (files.listed_text) return {};
-  if (is_present(files.path("vocab.txt"))) {
-    return input_error("hf-tok-wordpiece", "is a WordPiece vocabulary (BERT), which is not supported", {}, {},
-                       files.path("vocab.txt"));
-  }
-  return {};
+  return load_listed(folder, files);
 }
 
 struct Refusal {
   std::string_view type, code, text;
 };
-constexpr std::array<Refusal, 2> refusals = {{
-    {"WordPiece", "hf-tok-wordpiece",
-     "a WordPiece model is BERT's tokenizer (llama.cpp's model bert), and no supported architecture uses one"},
+constexpr std::array<Refusal, 1> refusals = {{
     {"WordLevel", "hf-tok-wordlevel", "a WordLevel model knows only whole words, and llama.cpp has no such tokenizer"},
 }};
 
@@ -130,6 +124,10 @@ std::optional<json::Element> TokenizerFiles::tokenizer_config_root() const {
   return tokenizer_config ? std::optional(tokenizer_config->root) : std::nullopt;
 }
 
+std::string_view TokenizerFiles::tokenizer_class() const {
+  return tokenizer_config ? json::string_member(tokenizer_config->root, "tokenizer_class").value_or("") : "";
+}
+
 bool looks_like_sentencepiece(std::string_view bytes) {
   return !bytes.empty() && bytes.front() == '\x0a';
 }
@@ -144,7 +142,7 @@ bool looks_like_tiktoken(std::string_view bytes) {
 }
 
 bool is_unsupported_kind(const Error& error) {
-  return error.code == "hf-tok-kind" || error.code == "hf-tok-unigram" ||
+  return error.code == "hf-tok-kind" || error.code == "hf-tok-unigram" || error.code == "hf-tok-wordpiece" ||
          std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& one) { return one.code == error.code; });
 }
 
@@ -160,9 +158,11 @@ Result<TokenizerForm> tokenizer_form(json::Element root) {
   if (type == "Unigram") return TokenizerForm::unigram;
   const auto vocab = json::object_member(*model, "vocab");
   if (!vocab) return input_error("hf-tok-json", "must be an object of strings and ids", "model.vocab");
+  if (type == "WordPiece") return TokenizerForm::wordpiece;
   const bool untyped_bpe = type.empty() && json::array_member(*model, "merges");
   if (type != "BPE" && !untyped_bpe) {
-    return input_error("hf-tok-kind", fmt::format("the model type is '{}'; only BPE and Unigram are supported", type),
+    return input_error("hf-tok-kind",
+                       fmt::format("the model type is '{}'; only BPE, Unigram and WordPiece are supported", type),
                        "model");
   }
   for (const std::string_view key : {"end_of_word_suffix", "continuing_subword_prefix"}) {

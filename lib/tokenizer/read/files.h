@@ -26,6 +26,7 @@ enum class TokenizerForm : u8 {
   rwkv,           ///< RWKV's world vocabulary: rwkv_vocab*.txt
   plamo,          ///< PLaMo's list of texts, scores and types: tokenizer.jsonl
   unigram,        ///< tokenizer.json, Unigram
+  wordpiece,      ///< tokenizer.json, WordPiece, or vocab.txt alone
   tekken,         ///< tekken.json: tiktoken's ranks and special tokens in JSON
 };
 
@@ -36,8 +37,8 @@ struct TokenizerFiles {
   std::shared_ptr<json::Document> vocab_json, tekken_json;
   std::optional<std::string> merges_text;      ///< merges.txt
   std::optional<std::string> model_bytes;      ///< contents of the SentencePiece model
-  std::string model_name = "tokenizer.model";  ///< its file name: tokenizer.model, else spiece.model
-  std::optional<std::string> listed_text;      ///< contents for the forms with one token per line
+  std::string model_name = "tokenizer.model";  ///< its file name: tokenizer.model, spiece.model …
+  std::optional<std::string> listed_text;      ///< contents for the forms with one token per line (vocab.txt is one)
   std::string listed_name;                     ///< file name of `listed_text`
   std::string directory;
   TokenizerForm form = TokenizerForm::none;
@@ -45,6 +46,8 @@ struct TokenizerFiles {
   std::string path(std::string_view name) const { return directory + "/" + std::string(name); }
   /// Returns tokenizer_config.json's root; nullopt if the file is absent.
   std::optional<json::Element> tokenizer_config_root() const;
+  /// Returns its tokenizer_class, or an empty text.
+  std::string_view tokenizer_class() const;
 };
 
 /// Reads a whole file of the folder; nullopt if it does not exist. Errors: those of open_side_file();
@@ -56,8 +59,10 @@ Result<std::optional<std::string>> read_if_present(const ModelFolder& folder, st
 /// "json-too-large", "hf-tok-too-large", "hf-tok-json" and those of tokenizer_form().
 Result<TokenizerFiles> load_tokenizer_files(const ModelFolder& folder);
 
-/// Returns the form of a tokenizer.json. Errors: "hf-tok-json" (no model object), "hf-tok-wordpiece",
-/// "hf-tok-wordlevel", "hf-tok-kind".
+/// The SentencePiece model of XLM-RoBERTa, whose ids differ from the positions of its pieces.
+inline constexpr std::string_view shifted_model_name = "sentencepiece.bpe.model";
+
+/// Returns the form of a tokenizer.json. Errors: "hf-tok-json" (no model object), "hf-tok-wordlevel", "hf-tok-kind".
 Result<TokenizerForm> tokenizer_form(json::Element root);
 
 /// True if the bytes begin like a SentencePiece model (protobuf field 1, length-delimited).

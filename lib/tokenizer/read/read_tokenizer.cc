@@ -19,7 +19,7 @@ namespace {
 tl::unexpected<Error> missing(const std::string& directory) {
   return input_error(
       "hf-tok-missing",
-      "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt); --no-vocab "
+      "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt); --no-vocab "
       "converts without one",
       {}, {}, directory);
 }
@@ -46,6 +46,7 @@ std::string main_file(const TokenizerFiles& files) {
     case TokenizerForm::tiktoken:
     case TokenizerForm::rwkv:
     case TokenizerForm::plamo: return files.path(files.listed_name);
+    case TokenizerForm::wordpiece: return files.path(files.tokenizer_json ? "tokenizer.json" : files.listed_name);
     case TokenizerForm::tekken: return files.path("tekken.json");
     default: return files.path("tokenizer.json");
   }
@@ -61,6 +62,7 @@ Status build(const TokenizerInput& input, Tokenizer& tokenizer) {
     case TokenizerForm::rwkv: MU_TRY(build_rwkv(input, tokenizer)); break;
     case TokenizerForm::plamo: MU_TRY(build_plamo(input, tokenizer)); break;
     case TokenizerForm::unigram: MU_TRY(build_unigram(input, nullptr, tokenizer)); break;
+    case TokenizerForm::wordpiece: MU_TRY(build_wordpiece(input, tokenizer)); break;
     case TokenizerForm::none:
     case TokenizerForm::spm_json:
     case TokenizerForm::sentencepiece:
@@ -176,7 +178,9 @@ Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_row
     const auto model = parse_sentencepiece(*files.model_bytes);
     if (!model) return tl::make_unexpected(in_file(model.error(), files.path(files.model_name)));
     if (!files.tokenizer_json && model->is_unigram()) {
-      const Status built = check_unigram(files, &*model, added, embedding_rows ? rows : model->pieces.size(), findings);
+      constexpr u64 class_tokens = 6;  // at most, besides the pieces
+      const u64 tokens = embedding_rows ? rows : model->pieces.size() + class_tokens;
+      const Status built = check_unigram(files, &*model, added, tokens, findings);
       if (!built) return tl::make_unexpected(in_file(built.error(), files.path(files.model_name)));
     } else {
       warn_of_common_score(common_score_of(*model), files.model_name, findings);
@@ -201,13 +205,16 @@ Status check_files(const TokenizerFiles& files, std::optional<u64> embedding_row
     const auto vocabulary = parse_tekken(files.tekken_json->root, rows);
     if (!vocabulary) return tl::make_unexpected(in_file(vocabulary.error(), files.path("tekken.json")));
   }
-  if (files.form == TokenizerForm::rwkv || files.form == TokenizerForm::plamo) {
+  const bool is_listed = files.form == TokenizerForm::wordpiece && files.listed_text;
+  if (is_listed || files.form == TokenizerForm::rwkv || files.form == TokenizerForm::plamo) {
     const auto lines = std::count(files.listed_text->begin(), files.listed_text->end(), '\n');
     TokenizerOptions options;
     options.embedding_rows = embedding_rows ? rows : std::min(rows, static_cast<u64>(lines) + 2);
     Tokenizer built;
     const TokenizerInput input{files, options, nullptr, added};
-    const Status done = files.form == TokenizerForm::rwkv ? build_rwkv(input, built) : build_plamo(input, built);
+    const Status done = is_listed                           ? build_wordpiece(input, built)
+                        : files.form == TokenizerForm::rwkv ? build_rwkv(input, built)
+                                                            : build_plamo(input, built);
     if (!done) return tl::make_unexpected(in_file(done.error(), files.path(files.listed_name)));
     warn_of_common_score(common_score(built.types, built.scores), built.source, findings);
   }
@@ -226,8 +233,9 @@ FindingLog check_tokenizer(const ModelFolder& folder, std::optional<u64> embeddi
     return findings;
   }
   if (files->form == TokenizerForm::none) {
-    findings.warning(Scope::model, "hf-tok-missing",
-                     "there is no tokenizer (tokenizer.json, tokenizer.model, or vocab.json with merges.txt)");
+    findings.warning(
+        Scope::model, "hf-tok-missing",
+        "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt)");
     return findings;
   }
   const Status checked = check_files(*files, embedding_rows, findings);

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "formats/hf/config_members.h"
 #include "tokenizer/read/build.h"
+#include "tokenizer/read/class_facts.h"
 #include "tokenizer/read/pipeline.h"
 #include "tokenizer/tokenizer.h"
 
@@ -320,6 +321,16 @@ bool json_adds_space(json::Element root) {
   return adds;
 }
 
+// llama.cpp's converter asks tokenizer_config.json which pieces of a tokenizer.model are special. Where that lists no
+// tokens at all, pieces keep their types.
+void leave_pieces(const TokenizerInput& input, const SentencePieceModel& model, std::vector<AddedToken>& added) {
+  const auto config = input.files.tokenizer_config_root();
+  if (!config || json::member(*config, "added_tokens_decoder") || input.files.added_tokens) return;
+  std::erase_if(added, [&](const AddedToken& token) {
+    return token.id < model.pieces.size() && model.pieces[token.id].text == token.content;
+  });
+}
+
 bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* model, FindingLog& findings) {
   if (input.family().never_prefixes_space) return false;
   const auto config = input.files.tokenizer_config_root();
@@ -327,6 +338,8 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
   const auto by_json =
       input.files.tokenizer_json ? std::optional(json_adds_space(input.files.tokenizer_json->root)) : std::nullopt;
   if (stated) return *stated;
+  const ClassFacts* facts = find_class_facts(input, model);
+  if (facts != nullptr && facts->prefixes_space) return *facts->prefixes_space;
   if (model == nullptr) return by_json.value_or(true);
   if (by_json && *by_json != model->add_dummy_prefix) {
     findings.warning(
@@ -339,13 +352,15 @@ bool choose_space_prefix(const TokenizerInput& input, const SentencePieceModel* 
 
 }  // namespace
 
-void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings) {
+u64 fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings, u32 first_piece,
+                     u32 first_id) {
   hf::Repeated beyond;
-  for (std::size_t id = 0; id < model.pieces.size(); ++id) {
-    const SentencePiece& piece = model.pieces[id];
+  u64 id = first_id;
+  for (std::size_t i = first_piece; i < model.pieces.size(); ++i, ++id) {
+    const SentencePiece& piece = model.pieces[i];
     if (id >= list.size()) {
       if (beyond.met()) {
-        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", id, piece.text,
+        beyond.set(fmt::format("piece {} ('{}') is dropped, because the embedding has only {} rows", i, piece.text,
                                list.size()));
       }
       continue;
@@ -355,6 +370,7 @@ void fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingL
     list.set(static_cast<u32>(id), piece.text, type == TokenType::user_defined ? TokenType::normal : type, piece.score);
   }
   beyond.emit(findings, "hf-tok-id-range");
+  return id;
 }
 
 std::vector<AddedToken> tokens_to_overlay(const TokenizerInput& input, const Vocabulary& vocabulary,
@@ -422,7 +438,9 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
   } else {
     MU_TRY(fill_from_json(input, vocabulary, list, tokenizer.findings));
   }
-  list.overlay(tokens_to_overlay(input, vocabulary, tokenizer.findings));
+  std::vector<AddedToken> overlaid = tokens_to_overlay(input, vocabulary, tokenizer.findings);
+  if (model) leave_pieces(input, *model, overlaid);
+  list.overlay(overlaid);
   list.finish(tokenizer.findings);
   if (model) {
     warn_of_common_score(common_score(tokenizer.types, tokenizer.scores), tokenizer.source, tokenizer.findings);

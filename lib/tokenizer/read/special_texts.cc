@@ -42,6 +42,27 @@ std::optional<std::string> special_item(json::Element item) {
   return id ? std::optional(std::string(*id)) : std::nullopt;
 }
 
+// Reads what a template puts between two texts. llama.cpp adds a sep there if it is the second token, or if the first
+// one is not an end that every text gets.
+void read_pair(json::Element processor, const SpecialTexts& texts, bool adds_last, AddSpecial& add) {
+  const auto pair = json::array_member(processor, "pair");
+  if (!pair) return;
+  std::vector<std::optional<std::string>> between;
+  bool is_behind_first = false, is_before_second = false;
+  for (const json::Element item : *pair) {
+    const auto sequence = json::member(item, "Sequence");
+    is_before_second = sequence && json::string_member(*sequence, "id") == "B";
+    if (is_before_second) break;
+    if (is_behind_first && between.size() < 3) between.push_back(special_item(item));
+    is_behind_first = is_behind_first || sequence;
+  }
+  if (!is_behind_first || !is_before_second || between.empty()) return;
+  const auto parts = [&](const std::optional<std::string>& text) {
+    return text && (text == texts.sep || text == texts.eos);
+  };
+  add.sep = (between.size() == 2 && parts(between[1])) || (parts(between[0]) && !adds_last);
+}
+
 void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add, FindingLog& findings) {
   const auto single = json::array_member(processor, "single");
   if (!single || single->size() < 2) return;
@@ -53,7 +74,7 @@ void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add
     at_first = false;
   }
   if (first) {
-    if (!texts.bos && !texts.cls) texts.bos = first;
+    if (!texts.bos) texts.bos = first;
     add.bos = first == texts.bos || first == texts.cls;
     if (!*add.bos) {
       findings.warning(
@@ -63,14 +84,15 @@ void read_template(json::Element processor, SpecialTexts& texts, AddSpecial& add
           "post_processor");
     }
   }
-  if (!last) return;
-  add.eos = true;
-  if (last == texts.eos) return;
-  if (texts.eos) {
-    auto& place = texts.eot ? texts.eom : texts.eot;
-    if (!place) place = texts.eos;
+  if (last) add.eos = true;
+  if (last && last != texts.eos) {
+    if (texts.eos) {
+      auto& place = texts.eot ? texts.eom : texts.eot;
+      if (!place) place = texts.eos;
+    }
+    texts.eos = last;
   }
-  texts.eos = last;
+  read_pair(processor, texts, last.has_value(), add);
 }
 
 }  // namespace
@@ -101,16 +123,26 @@ AddSpecial read_post_processor(json::Element tokenizer_json, SpecialTexts& texts
                                const std::optional<std::string>& bos_by_id, const std::optional<std::string>& eos_by_id,
                                FindingLog& findings) {
   AddSpecial add;
-  for (const Component& component : post_processors(tokenizer_json)) {
+  const std::vector<Component> components = post_processors(tokenizer_json);
+  if (!components.empty()) name_ends(texts);
+  for (const Component& component : components) {
     if (component.type == "RobertaProcessing") {
       add.bos = add.eos = add.sep = true;
+    } else if (component.type == "BertProcessing") {
+      add.bos = add.eos = true;
     } else if (component.type == "TemplateProcessing") {
       if (!texts.bos) texts.bos = bos_by_id;
       if (!texts.eos) texts.eos = eos_by_id;
       read_template(component.value, texts, add, findings);
     }
   }
+  if (add.sep == true && !texts.sep) texts.sep = texts.eos;
   return add;
+}
+
+void name_ends(SpecialTexts& texts) {
+  if (!texts.bos) texts.bos = texts.cls;
+  if (!texts.eos) texts.eos = texts.sep;
 }
 
 namespace {
@@ -180,6 +212,11 @@ BoundaryTokens llama_cpp_boundaries(const Tokenizer& tokenizer) {
   const bool is_llama = tokenizer.kind == TokenizerKind::llama;
   const auto id_of = [&](std::optional<u32> id, u32 usual) { return !id && is_llama ? usual : id; };
   BoundaryTokens tokens;
+  if (tokenizer.kind == TokenizerKind::bert) {  // adds both whatever the keys say
+    add(tokens.before, tokenizer.special.bos);
+    add(tokens.after, tokenizer.special.sep);
+    return tokens;
+  }
   if (tokenizer.add_bos.value_or(is_llama)) add(tokens.before, id_of(tokenizer.special.bos, 1));
   if (tokenizer.add_eos.value_or(false)) add(tokens.after, id_of(tokenizer.special.eos, 2));
   return tokens;

@@ -26,6 +26,9 @@ struct SpecialTexts {
 /// Reads the texts; those of absent tokens stay empty.
 SpecialTexts read_special_texts(const TokenizerFiles& files);
 
+/// Gives the tokens that begin and end a text their usual names: BERT's are called cls and sep.
+void name_ends(SpecialTexts& texts);
+
 /// A special token that has a name in files and chat templates.
 struct SpecialVariable {
   std::string_view name;  ///< "bos_token"
@@ -41,8 +44,9 @@ struct AddSpecial {
   std::optional<bool> bos, eos, sep;
 };
 
-/// Returns the tokens that tokenizer.json's post_processor adds. May also change `texts`: if a template ends in another
-/// token than eos_token, that token becomes the eos, and the former eos becomes the eot (or eom). `bos_by_id` and
+/// Returns the tokens that tokenizer.json's post_processor adds. May also change `texts`: where there is no bos or eos,
+/// cls and sep take their places; if a template ends in another token than eos_token, that token becomes the eos, and
+/// the former eos becomes the eot (or eom). `bos_by_id` and
 /// `eos_by_id` are the texts of config.json's ids, used if `texts` has none. Behaviour that llama.cpp lacks is a
 /// warning.
 AddSpecial read_post_processor(json::Element tokenizer_json, SpecialTexts& texts,

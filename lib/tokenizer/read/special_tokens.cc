@@ -7,6 +7,7 @@
 #include "base/name_index.h"
 #include "formats/hf/config_members.h"
 #include "tokenizer/read/build.h"
+#include "tokenizer/read/class_facts.h"
 #include "tokenizer/read/special_texts.h"
 #include "tokenizer/tokenizer.h"
 
@@ -130,13 +131,22 @@ class Resolver {
         tokenizer_(tokenizer),
         finder_(input, tokenizer),
         reader_(input.rows(), tokenizer.findings),
+        class_(find_class_facts(input, model)),
         generation_(input.options.generation != nullptr ? input.options.generation->root() : std::nullopt) {
+    if (class_ != nullptr && !class_->leading.empty()) model_ = nullptr;  // its ids are not the vocabulary's
     if (input.config && input.config->document) config_ = input.config->document->root;
     if (input.config) overlay_ = input.config->overlay;
   }
 
   Status run() {
-    SpecialTexts texts = read_special_texts(input_.files);
+    const SpecialTexts stated = read_special_texts(input_.files);
+    SpecialTexts texts = special_texts_of(input_, class_);
+    for (const SpecialVariable& variable : special_variables()) {
+      auto& text = texts.*variable.text;  // a default that the vocabulary lacks is no token
+      if (!(stated.*variable.text) && !finder_.find(text)) text.reset();
+    }
+    if (class_ != nullptr && !class_->eot.empty() && finder_.find(std::string(class_->eot))) texts.eot = class_->eot;
+    if (tokenizer_.kind == TokenizerKind::bert) name_ends(texts);
     if (input_.files.tekken_json) tekken(texts);
     if (!texts.unk && input_.files.tokenizer_json) {
       const auto model = json::member(input_.files.tokenizer_json->root, "model");
@@ -356,11 +366,6 @@ class Resolver {
     return config ? json::bool_member(*config, key) : std::nullopt;
   }
 
-  std::string_view tokenizer_class() const {
-    const auto config = input_.files.tokenizer_config_root();
-    return config ? json::string_member(*config, "tokenizer_class").value_or("") : "";
-  }
-
   // If the flag were true without a token, newer loaders would refuse the file and older ones add a wrong token.
   void needs(std::optional<bool>& flag, const std::optional<u32>& id, std::string_view name) {
     if (flag != true || id) return;
@@ -370,16 +375,17 @@ class Resolver {
         fmt::format("add_{0}_token is true, but no {0} token is defined: written as false", name));
   }
 
-  // llama.cpp adds an eos to every text by default, so the flags must be explicit. tokenizer.json states the added
-  // tokens; without it the tokenizer class decides.
+  // llama.cpp adds an eos to every text by default, so the flags must be explicit.
   void unigram_flags() {
-    const bool is_t5 = tokenizer_class().starts_with("T5"), has_json = input_.files.tokenizer_json != nullptr;
-    if (!tokenizer_.add_bos) tokenizer_.add_bos = !has_json && !is_t5 && tokenizer_.special.bos;
-    if (!tokenizer_.add_eos) tokenizer_.add_eos = !has_json && is_t5;
+    const bool has_json = input_.files.tokenizer_json != nullptr;
+    if (!tokenizer_.add_bos) tokenizer_.add_bos = !has_json && tokenizer_.special.bos;
+    if (!tokenizer_.add_eos) tokenizer_.add_eos = false;
   }
 
-  void flags(const AddSpecial& add) {
+  void flags(AddSpecial add) {
     const auto first = [](std::optional<bool> a, std::optional<bool> b) { return a ? a : b; };
+    // tokenizer.json states the added tokens; without it the class decides.
+    if (class_ != nullptr && !input_.files.tokenizer_json) add = {class_->adds_bos, class_->adds_eos, class_->adds_sep};
     tokenizer_.add_bos = first(stated("add_bos_token"), add.bos);
     tokenizer_.add_eos = first(stated("add_eos_token"), add.eos);
     tokenizer_.add_sep = first(stated("add_sep_token"), add.sep);
@@ -393,7 +399,7 @@ class Resolver {
     if (tokenizer_.kind == TokenizerKind::t5) unigram_flags();
     // llama.cpp adds a bos to texts of this kind by default.
     if (tokenizer_.kind == TokenizerKind::llama && input_.files.tokenizer_json && !tokenizer_.add_bos &&
-        leaves_it_to_post_processor(tokenizer_class())) {
+        leaves_it_to_post_processor(input_.files.tokenizer_class())) {
       tokenizer_.add_bos = false;
     }
     needs(tokenizer_.add_bos, tokenizer_.special.bos, "bos");
@@ -412,6 +418,7 @@ class Resolver {
   Tokenizer& tokenizer_;
   IdFinder finder_;
   IdReader reader_;
+  const ClassFacts* class_;
   std::optional<json::Element> config_, overlay_, generation_;
 };
 

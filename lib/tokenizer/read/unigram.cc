@@ -6,6 +6,7 @@
 #include "base/escape.h"
 #include "formats/hf/config_members.h"
 #include "tokenizer/read/build.h"
+#include "tokenizer/read/class_facts.h"
 #include "tokenizer/read/pipeline.h"
 #include "tokenizer/tokenizer.h"
 
@@ -168,17 +169,61 @@ Result<Spaces> fill_from_json(const TokenizerInput& input, TokenList& list, Toke
   return spaces;
 }
 
-Result<Spaces> fill_from_model(const SentencePieceModel& model, TokenList& list, Tokenizer& tokenizer) {
-  if (model.treat_whitespace_as_suffix) return refuse("spaces are put after words, not before them", "tokenizer.model");
-  if (!model.escape_whitespaces) return refuse("spaces do not become U+2581", "tokenizer.model");
-  fill_from_pieces(model, list, tokenizer.findings);
-  for (u32 id = 0; id < model.pieces.size() && id < list.size(); ++id) {
-    const auto type = static_cast<TokenType>(model.pieces[id].type);
-    if (type == TokenType::unknown) tokenizer.special.unk = id;
-    // SentencePiece never uses such a piece, but llama.cpp would.
-    if (type == TokenType::unused) list.set(id, model.pieces[id].text, type, padding_score);
+// T5's class counts its extra tokens from the end: <extra_id_0> has the highest id. The usual number counts only if it
+// fits, because mT5 has these tokens among its pieces.
+void add_extra_ids(const TokenizerInput& input, const ClassFacts& facts, u64 first, TokenList& list) {
+  constexpr std::string_view beginning = "<extra_id_";
+  const auto& added = input.added.tokens;
+  if (std::ranges::any_of(added, [&](const AddedToken& token) { return token.content.starts_with(beginning); })) return;
+  const auto config = input.files.tokenizer_config_root();
+  const auto stated = config ? json::u64_member(*config, "extra_ids") : std::nullopt;
+  const u64 count = stated.value_or(facts.extra_ids);
+  if (first >= list.size() || count > list.size() - first) return;
+  for (u64 i = 0; i < count; ++i) {
+    list.set(static_cast<u32>(first + count - 1 - i), fmt::format("{}{}>", beginning, i), TokenType::control, 0);
   }
-  if (!tokenizer.special.unk) return refuse("there is no unknown token", "tokenizer.model");
+}
+
+// The tokens of a class whose ids are not the positions of the pieces.
+u32 add_leading(std::string_view texts, TokenList& list, Tokenizer& tokenizer) {
+  u32 id = 0;
+  for (std::string_view rest = texts; !rest.empty() && id < list.size(); ++id) {
+    const std::string_view text = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
+    const bool is_used = !text.ends_with("NOTUSED");
+    list.set(id, text, is_used ? TokenType::control : TokenType::unused, is_used ? 0 : padding_score);
+    if (text == "<unk>") tokenizer.special.unk = id;
+  }
+  return id;
+}
+
+Result<Spaces> fill_from_model(const TokenizerInput& input, const SentencePieceModel& model, TokenList& list,
+                               Tokenizer& tokenizer) {
+  const std::string& name = input.files.model_name;
+  const ClassFacts* facts = find_class_facts(input, &model);
+  if (model.treat_whitespace_as_suffix) return refuse("spaces are put after words, not before them", name);
+  if (!model.escape_whitespaces) return refuse("spaces do not become U+2581", name);
+  if (name == shifted_model_name && (facts == nullptr || facts->leading.empty())) {
+    return refuse(
+        fmt::format("the ids of the pieces are not known for the tokenizer_class {}", input.files.tokenizer_class()),
+        "tokenizer_config.json");
+  }
+  const u32 first_piece = facts != nullptr ? facts->first_piece : 0;
+  const u32 first_id = facts != nullptr ? add_leading(facts->leading, list, tokenizer) : 0;
+  const u64 behind = fill_from_pieces(model, list, tokenizer.findings, first_piece, first_id);
+  for (u64 i = first_piece; i < model.pieces.size(); ++i) {
+    const auto type = static_cast<TokenType>(model.pieces[i].type);
+    const u64 id = i - first_piece + first_id;
+    if (id >= list.size()) break;
+    if (type == TokenType::unknown && !tokenizer.special.unk) tokenizer.special.unk = static_cast<u32>(id);
+    // SentencePiece never uses such a piece, but llama.cpp would.
+    if (type == TokenType::unused) list.set(static_cast<u32>(id), model.pieces[i].text, type, padding_score);
+  }
+  if (!tokenizer.special.unk) return refuse("there is no unknown token", name);
+  if (facts != nullptr && !facts->leading.empty() && behind < list.size()) {
+    list.set(static_cast<u32>(behind), "<mask>", TokenType::control, 0);
+  }
+  if (facts != nullptr && facts->extra_ids > 0) add_extra_ids(input, *facts, behind, list);
   if (!model.charsmap.empty()) MU_TRY(check_charsmap(model.charsmap));
   tokenizer.charsmap = model.charsmap;
   Spaces spaces;
@@ -225,7 +270,7 @@ Status build_unigram(const TokenizerInput& input, const SentencePieceModel* mode
   TokenList list(tokenizer, input.rows());
   Spaces spaces;
   if (model != nullptr) {
-    MU_ASSIGN(spaces, fill_from_model(*model, list, tokenizer));
+    MU_ASSIGN(spaces, fill_from_model(input, *model, list, tokenizer));
     list.overlay(input.added.tokens);
   } else {
     MU_ASSIGN(spaces, fill_from_json(input, list, tokenizer));

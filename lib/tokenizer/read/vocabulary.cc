@@ -327,7 +327,11 @@ void TokenList::set(u32 id, std::string_view text, TokenType type, float score) 
 }
 
 void TokenList::overlay(const std::vector<AddedToken>& added) {
-  for (const AddedToken& token : added) set(token.id, added_token_text(token), added_token_type(token), -1000.0F);
+  for (const AddedToken& token : added) {
+    const std::string text = added_token_text(token);
+    const bool is_piece = tokenizer_.kind == TokenizerKind::t5 && tokenizer_.tokens[token.id] == text;
+    set(token.id, text, added_token_type(token), is_piece ? tokenizer_.scores[token.id] : -1000.0F);
+  }
 }
 
 void TokenList::finish(FindingLog& findings) {

@@ -279,12 +279,14 @@ class Rebuilder {
   Status read_settings() {
     out_.add_bos = flag("tokenizer.ggml.add_bos_token", row_->add_bos || add_bos_of_pre_) && out_.special.bos;
     out_.add_eos = flag("tokenizer.ggml.add_eos_token", row_->add_eos) && out_.special.eos;
+    out_.add_sep = flag("tokenizer.ggml.add_sep_token", false) && out_.special.sep;
     const bool has_spaces = out_.kind != RebuiltKind::byte_bpe && out_.kind != RebuiltKind::wordpiece;
     out_.removes_extra_spaces = flag("tokenizer.ggml.remove_extra_whitespaces", false);
     out_.add_space_prefix = has_spaces && flag("tokenizer.ggml.add_space_prefix", row_->add_space_prefix);
     // llama.cpp adds a space before each word, including the first.
     if (out_.kind == RebuiltKind::unigram && out_.removes_extra_spaces) out_.add_space_prefix = true;
     out_.lowercase = flag("tokenizer.ggml.normalizer.lowercase", true);
+    out_.strip_accents = index_.bool_value("tokenizer.ggml.normalizer.strip_accents");
     out_.context_length = index_.unsigned_value(index_.arch_key("context_length")).value_or(0);
     out_.strips_right = promises_phi3_tokens(index_.string_value("general.name").value_or(""));
     return read_map_of_characters();
@@ -345,6 +347,13 @@ Result<RebuiltTokenizer> tokenizer_files_from_keys(const gguf::SplitSet& set, co
 namespace {
 
 constexpr std::string_view template_file = "chat_template.jinja";
+constexpr std::string_view piece_file = "vocab.txt";
+
+// Readers take one line for each token.
+bool has_line_ends(const RebuiltTokenizer& t) {
+  return std::any_of(t.tokens.begin(), t.tokens.end(),
+                     [](const std::string& token) { return token.find_first_of("\r\n") != std::string::npos; });
+}
 
 // Writes "bos_token": "<s>" and similar members.
 void write_special_texts(const RebuiltTokenizer& t, json::Writer& out) {
@@ -387,6 +396,10 @@ std::string tokenizer_config_text(const RebuiltTokenizer& t) {
       out.member("add_prefix_space", t.add_space_prefix);
     }
     out.member("clean_up_tokenization_spaces", t.clean_up_spaces);
+    if (t.kind == RebuiltKind::wordpiece) {
+      out.member("do_lower_case", t.lowercase);
+      out.member_or_null("strip_accents", t.strip_accents);
+    }
     if (t.context_length > 0) out.member("model_max_length", t.context_length);
     write_templates(t.templates, out);
   }
@@ -397,6 +410,7 @@ std::string tokenizer_config_text(const RebuiltTokenizer& t) {
 
 std::vector<std::string_view> RebuiltTokenizer::file_names() const {
   std::vector<std::string_view> names = {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"};
+  if (kind == RebuiltKind::wordpiece && !has_line_ends(*this)) names.push_back(piece_file);
   // Readers that find this file ignore all other templates.
   if (templates.main && templates.named.empty()) names.push_back(template_file);
   return names;
@@ -406,6 +420,10 @@ void RebuiltTokenizer::write_file(std::string_view name, const std::function<voi
   if (name == "tokenizer.json") return write_tokenizer_json(*this, sink);
   if (name == "tokenizer_config.json") return sink(tokenizer_config_text(*this));
   if (name == template_file) return sink(templates.main.value_or(""));
+  if (name == piece_file) {
+    for (const std::string& token : tokens) sink(token + "\n");
+    return;
+  }
   json::Writer out(json::Writer::Style::pretty);
   {
     const auto in_object = out.object();

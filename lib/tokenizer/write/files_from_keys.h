@@ -47,9 +47,10 @@ struct RebuiltTokenizer {
   bool normalizes = false;    ///< NFC
   bool strips_right = false;  ///< special tokens strip the spaces that follow (Phi-3)
   bool add_space_prefix = false, removes_extra_spaces = false;
-  bool lowercase = true;  ///< wordpiece
-  std::string charsmap;   ///< unigram: the bytes of the precompiled character map
-  bool add_bos = false, add_eos = false;
+  bool lowercase = true;              ///< wordpiece
+  std::optional<bool> strip_accents;  ///< wordpiece; empty: as `lowercase`
+  std::string charsmap;               ///< unigram: the bytes of the precompiled character map
+  bool add_bos = false, add_eos = false, add_sep = false;
   SpecialIds special;  ///< only ids of existing tokens
   u64 context_length = 0;
   bool clean_up_spaces = false;
@@ -57,8 +58,8 @@ struct RebuiltTokenizer {
   FindingLog
       findings;  ///< warnings: "tok-pre-default", "tok-merge-absent", "tok-long-token"; note: "tok-charsmap-differs"
 
-  /// tokenizer.json, tokenizer_config.json, special_tokens_map.json and, if there is exactly one template,
-  /// chat_template.jinja.
+  /// tokenizer.json, tokenizer_config.json, special_tokens_map.json; of WordPiece vocab.txt; if there is exactly one
+  /// template, chat_template.jinja.
   std::vector<std::string_view> file_names() const;
   /// Writes one of these files, piece by piece.
   void write_file(std::string_view name, const std::function<void(std::string_view)>& sink) const;

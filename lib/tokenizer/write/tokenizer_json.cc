@@ -158,7 +158,7 @@ void write_normalizer(const RebuiltTokenizer& t, Writer& out) {
         component(out, "BertNormalizer", [&] {
           out.member("clean_text", true);
           out.member("handle_chinese_chars", true);
-          out.null_member("strip_accents");
+          out.member_or_null("strip_accents", t.strip_accents);
           out.member("lowercase", t.lowercase);
         });
       });
@@ -260,7 +260,9 @@ void write_decoder(const RebuiltTokenizer& t, Writer& out) {
 
 // Writes the template for one text or for a pair: the tokens before and after each.
 void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
-  const bool is_bert = t.kind == RebuiltKind::wordpiece;
+  // The second text follows the end of the first one directly, or a separator.
+  const bool is_bert =
+      t.kind == RebuiltKind::wordpiece || t.add_sep || (t.special.cls && t.special.cls == t.special.bos);
   const auto special = [&](u32 id, u64 type) {
     const auto in_object = out.object();
     const auto in__special_token = out.object("SpecialToken");
@@ -279,14 +281,32 @@ void write_template(const RebuiltTokenizer& t, Writer& out, bool is_pair) {
   if (t.add_eos) special(*t.special.eos, 0);
   if (is_pair) {
     const u64 type = 1;
+    if (t.add_sep) special(*t.special.sep, type);
     if (t.add_bos && !is_bert) special(*t.special.bos, type);
     text("B", type);
     if (t.add_eos) special(*t.special.eos, type);
   }
 }
 
+void write_roberta(const RebuiltTokenizer& t, Writer& out) {
+  const auto token = [&](std::string_view name, u32 id) {
+    const auto in_array = out.array(name);
+    out.string(t.tokens[id]);
+    out.number(id);
+  };
+  component(out, "RobertaProcessing", [&] {
+    token("sep", *t.special.sep);
+    token("cls", *t.special.bos);
+    out.member("trim_offsets", true);
+    out.member("add_prefix_space", false);
+  });
+}
+
 void write_post_processor(const RebuiltTokenizer& t, Writer& out) {
   if (!t.add_bos && !t.add_eos) return out.null();
+  // This post-processor distinguishes one of two pre-tokenizers that split alike.
+  const bool is_roberta = t.pre != nullptr && t.pre->when == PreWhen::roberta;
+  if (is_roberta && t.add_bos && t.add_eos && t.add_sep && t.special.sep == t.special.eos) return write_roberta(t, out);
   component(out, "TemplateProcessing", [&] {
     out.key("single");
     write_template(t, out, false);
@@ -303,8 +323,11 @@ void write_post_processor(const RebuiltTokenizer& t, Writer& out) {
       const auto in_tokens = out.array("tokens");
       out.string(t.tokens[id]);
     };
-    if (t.add_bos) describe(*t.special.bos);
-    if (t.add_eos && !(t.add_bos && t.special.bos == t.special.eos)) describe(*t.special.eos);
+    const std::optional<u32> bos = t.add_bos ? t.special.bos : std::nullopt;
+    const std::optional<u32> eos = t.add_eos && t.special.eos != bos ? t.special.eos : std::nullopt;
+    if (bos) describe(*bos);
+    if (eos) describe(*eos);
+    if (t.add_sep && t.special.sep != bos && t.special.sep != t.special.eos) describe(*t.special.sep);
   });
 }
 

@@ -100,7 +100,31 @@ TEST(GgufTokens, ScoresThatDecideNothing) {
   }
   EXPECT_EQ(scored("llama", {0, 0, 0, 0}, {2, 1, 3, 6}), "") << "one normal token needs no order";
   EXPECT_EQ(scored("llama", {0, 5, 0, -5}, {2, 3, 1, 3}), "");
-  EXPECT_EQ(scored("bert", {0, 0, 0, 0}, {2, 1, 1, 1}), "") << "has no use for scores";
+  EXPECT_EQ(scored("rwkv", {0, 0, 0, 0}, {2, 1, 1, 1}), "") << "has no use for scores";
+  EXPECT_EQ(token_findings(vocabulary({"<unk>", "a"}).key_string("tokenizer.ggml.model", "t5")),
+            "error gguf-token-scores");
+}
+
+// llama.cpp takes 101, 102 and 100 where a key is missing or no token's id.
+TEST(GgufTokens, WordPieceNeedsItsEnds) {
+  const auto of_bert = [](std::size_t tokens) {
+    Texts texts;
+    for (std::size_t i = 0; i < tokens; ++i) texts.push_back("t" + std::to_string(i));
+    return vocabulary(texts).key_string("tokenizer.ggml.model", "bert");
+  };
+  EXPECT_EQ(token_findings(of_bert(103)), "");
+  EXPECT_EQ(token_findings(of_bert(102)), "error gguf-token-id");
+  const auto stated = [&](u32 sep) {
+    return of_bert(3)
+        .key_u32("tokenizer.ggml.bos_token_id", 0)
+        .key_u32("tokenizer.ggml.unknown_token_id", 1)
+        .key_u32("tokenizer.ggml.seperator_token_id", sep);
+  };
+  EXPECT_EQ(token_findings(stated(2)), "");
+  const Findings beyond = token_rules(stated(3)).findings();
+  EXPECT_TRUE(std::any_of(beyond.begin(), beyond.end(), [](const Finding& finding) {
+    return finding.severity == Severity::error && finding.where == "key 'tokenizer.ggml.seperator_token_id'";
+  }));
 }
 
 TEST(GgufTokens, SpecialIds) {
@@ -139,6 +163,7 @@ TEST(GgufTokens, MapsOfCharacters) {
   const auto with_map = [](std::string_view model, const std::string& map) {
     return vocabulary({"a"})
         .key_string("tokenizer.ggml.model", model)
+        .key_array<float>("tokenizer.ggml.scores", {0})
         .key_array<u8>("tokenizer.ggml.precompiled_charsmap", std::vector<u8>(map.begin(), map.end()));
   };
   EXPECT_EQ(token_findings(with_map("t5", test::charsmap())), "");
@@ -200,7 +225,7 @@ TEST(GgufTokens, WhatLoadersNeedOfByteLevelVocabularies) {
   for (const char* const unknown : {"xyz", "GPT2", "", "llama|gpt2"}) {
     EXPECT_EQ(token_findings(of_kind(unknown)), "warning gguf-tokenizer-model") << unknown;
   }
-  for (const char* const known : {"llama", "bert", "t5", "rwkv", "plamo2", "no_vocab", "none"}) {
+  for (const char* const known : {"llama", "rwkv", "plamo2", "no_vocab", "none"}) {
     EXPECT_EQ(token_findings(of_kind(known)), "") << known;
   }
   EXPECT_EQ(token_findings(

@@ -291,14 +291,24 @@ TEST_F(RealVocabularies, TokenizerModelFiles) {
   }
 }
 
-TEST_F(RealVocabularies, WordPieceIsRefused) {
+TEST_F(RealVocabularies, WordPiece) {
   const Original original = load("ggml-vocab-bert-bge.gguf");
-  TokenizerJson json;
-  json.type = "WordPiece";
-  for (std::size_t id = 0; id < original.tokens.size(); ++id) {
-    json.vocab.emplace_back(original.tokens[id], static_cast<i64>(id));
+  std::string lines;
+  for (const std::string& token : original.tokens) {
+    const bool begins_word = token.starts_with("\u2581");
+    lines += begins_word ? token.substr(3) : token.starts_with('[') && token.size() > 2 ? token : "##" + token;
+    lines += '\n';
   }
-  EXPECT_EQ(error(json, original.tokens.size()).code, "hf-tok-wordpiece");
+  dir.write("vocab.txt", lines);
+  const tokenizer::Tokenizer tokenizer = read(original.tokens.size());
+  for (std::size_t id = 0; id < original.tokens.size(); ++id) {
+    // The converter of that time left the unused ones unmarked.
+    const std::string& was = original.tokens[id];
+    ASSERT_EQ(tokenizer.tokens[id], was.starts_with("[unused") ? "\u2581" + was : was);
+  }
+  EXPECT_EQ(tokenizer.special.bos, 101U);
+  EXPECT_EQ(tokenizer.special.sep, 102U);
+  EXPECT_EQ(tokenizer.special.mask, 103U);
 }
 
 TEST_F(RealVocabularies, MlxDirectories) {

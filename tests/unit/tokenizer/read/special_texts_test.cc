@@ -85,8 +85,10 @@ TEST_F(BoundaryTokensTest, MoreThanLlamaCppCanPut) {
   config("PreTrainedTokenizerFast");
   EXPECT_EQ(message(json(around(item("<bos>") + "," + item("<turn>"), ""))),
             "around a text, Hugging Face's tokenizers put '<bos>' '<turn>' before, llama.cpp puts '<bos>' before");
-  EXPECT_EQ(message(json(R"({"type":"BertProcessing","cls":["<bos>",256],"sep":["<eos>",257]})")),
-            "around a text, Hugging Face's tokenizers put '<bos>' before and '<eos>' after, llama.cpp puts nothing");
+  EXPECT_EQ(
+      message(json(R"({"type":"BertProcessing","cls":["<bos>",256],"sep":["<turn>",258]})")),
+      "around a text, Hugging Face's tokenizers put '<bos>' before and '<turn>' after, llama.cpp puts '<bos>' before "
+      "and '<eos>' after");
 }
 
 TEST_F(BoundaryTokensTest, ATemplateMeansTheIdsThatItGives) {
@@ -94,6 +96,37 @@ TEST_F(BoundaryTokensTest, ATemplateMeansTheIdsThatItGives) {
   EXPECT_EQ(message(json(around(item("<bos>"), "", R"({"<bos>":{"id":"<bos>","ids":[256],"tokens":["<bos>"]}})"))), "");
   EXPECT_EQ(message(json(around(item("<bos>"), "", R"({"<bos>":{"id":"<bos>","ids":[258,9999999]}})"))),
             "around a text, Hugging Face's tokenizers put '<turn>' id 9999999 before, llama.cpp puts '<bos>' before");
+}
+
+// As llama.cpp's converter decides (gguf-py's SpecialVocab).
+TEST_F(BoundaryTokensTest, TokensBetweenTwoTexts) {
+  const auto between = [&](const std::string& last, const std::string& items) {
+    config("PreTrainedTokenizerFast", R"("sep_token":"<turn>")");
+    const std::string a = R"({"Sequence":{"id":"A","type_id":0}})", b = R"({"Sequence":{"id":"B","type_id":1}})";
+    const std::string end = last.empty() ? "" : "," + item(last);
+    const std::string processor = R"({"type":"TemplateProcessing","single":[)" + item("<bos>") + "," + a + end +
+                                  R"(],"pair":[)" + item("<bos>") + "," + a + (items.empty() ? "" : ",") + items + "," +
+                                  b + end + R"(],"special_tokens":{}})";
+    const std::optional<bool> adds = read(json(processor), 259).add_sep;
+    return !adds ? "-" : *adds ? "true" : "false";
+  };
+  EXPECT_STREQ(between("<eos>", ""), "-");
+  EXPECT_STREQ(between("<eos>", item("<eos>")), "false") << "every text ends so";
+  EXPECT_STREQ(between("<eos>", item("<eos>") + "," + item("<eos>")), "true") << "XLM-RoBERTa";
+  EXPECT_STREQ(between("<eos>", item("<eos>") + "," + item("<turn>")), "true");
+  EXPECT_STREQ(between("<eos>", item("<eos>") + "," + item("<bos>")), "false") << "Gemma";
+  EXPECT_STREQ(between("", item("<bos>")), "false") << "LFM2";
+  EXPECT_STREQ(between("", item("<turn>")), "true");
+  EXPECT_STREQ(between("", item("<turn>") + "," + item("<turn>") + "," + item("<turn>")), "true");
+}
+
+TEST_F(BoundaryTokensTest, ClsAndSepBeginAndEndATextWithoutOtherNames) {
+  dir.write("tokenizer_config.json", R"({"cls_token":"<bos>","sep_token":"<eos>"})");
+  const tokenizer::Tokenizer tokenizer = read(json(around(item("<bos>"), item("<eos>"))), 259);
+  EXPECT_EQ(tokenizer.special.bos, 256U);
+  EXPECT_EQ(tokenizer.special.eos, 257U);
+  EXPECT_EQ(tokenizer.add_bos, true);
+  EXPECT_EQ(tokenizer.special.eot, std::nullopt);
 }
 
 TEST_F(BoundaryTokensTest, LaterPostProcessorsAreOutside) {

@@ -171,14 +171,18 @@ TEST_F(SpecialTokens, TemplateWithoutConfiguration) {
 }
 
 TEST_F(SpecialTokens, FlagsOfTheConfiguration) {
-  dir.write(
-      "tokenizer_config.json",
-      R"({"bos_token":"<bos>","add_bos_token":false,"add_eos_token":true,"add_sep_token":true,"sep_token":"<cls>"})");
+  const std::string flags = R"({"bos_token":"<bos>","add_bos_token":false,"add_eos_token":true,"add_sep_token":true)";
+  dir.write("tokenizer_config.json", flags + "}");
   const tokenizer::Tokenizer tokenizer = with_template(item("<bos>") + "," + sequence);
   EXPECT_EQ(tokenizer.add_bos, false) << "overrides the template";
   EXPECT_EQ(tokenizer.add_eos, false) << "no eos to add";
+  EXPECT_EQ(tokenizer.add_sep, false);
   EXPECT_NE(find_code(tokenizer.findings, "hf-tok-add-without-id"), nullptr);
-  EXPECT_EQ(tokenizer.add_sep, true);
+  dir.write("tokenizer_config.json", flags + R"(,"sep_token":"<cls>"})");
+  const tokenizer::Tokenizer parted = with_template(item("<bos>") + "," + sequence);
+  EXPECT_EQ(parted.add_eos, true) << "the sep ends a text, too";
+  EXPECT_EQ(parted.special.eos, parted.special.sep);
+  EXPECT_EQ(parted.add_sep, true);
   TokenizerJson roberta = json();
   roberta.post_processor_json = R"({"type":"RobertaProcessing"})";
   dir.write("tokenizer_config.json", R"({"bos_token":"<bos>","eos_token":"<eos>","sep_token":"<eos>"})");

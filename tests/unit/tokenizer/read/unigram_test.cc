@@ -73,7 +73,7 @@ TEST_F(Unigram, OfTokenizerJson) {
   EXPECT_EQ(tokenizer.charsmap, map);
   EXPECT_EQ(tokenizer.tokens[6], "\u2581a");
   EXPECT_EQ(tokenizer.tokens[8], "[PAD8]");
-  EXPECT_EQ(tokenizer.scores, (std::vector<float>{0, -1000, -1000, -4.5F, -2, -3, -1.5F, -1000, -10000}));
+  EXPECT_EQ(tokenizer.scores, (std::vector<float>{0, 0, 0, -4.5F, -2, -3, -1.5F, -1000, -10000}));
   EXPECT_EQ(tokenizer.types, (std::vector<i32>{2, 3, 3, 1, 1, 1, 1, 4, 5}));
   EXPECT_EQ(tokenizer.special.unk, 0U) << "the model's, whatever the configuration says";
   EXPECT_EQ(tokenizer.special.eos, 2U);
@@ -175,6 +175,68 @@ class UnigramModel : public test::TokenizerFolder {
   }
   const std::string trainer = test::ProtoBuilder().varint(3, 1).varint(40, 1).varint(41, 0).varint(42, 2).text();
 };
+
+// Source of the ids: the classes of transformers 4.
+TEST_F(UnigramModel, OfXlmRobertaHasOtherIds) {
+  test::ProtoBuilder file;
+  for (const SpmPiece& piece :
+       std::vector<SpmPiece>{{"<unk>", 0, 2}, {"<s>", 0, 3}, {"</s>", 0, 3}, {"\u2581", -2, 1}, {"\u2581a", -1, 1}}) {
+    file.bytes(1, test::piece_message(piece.text, piece.score, piece.type));
+  }
+  const std::string usual = test::ProtoBuilder().varint(3, 1).text();
+  dir.write("sentencepiece.bpe.model", file.bytes(2, usual).text());
+  const tokenizer::Tokenizer tokenizer = read(8);
+  EXPECT_EQ(tokenizer.tokens,
+            (std::vector<std::string>{"<s>", "<pad>", "</s>", "<unk>", "\u2581", "\u2581a", "<mask>", "[PAD7]"}));
+  EXPECT_EQ(tokenizer.types, (std::vector<i32>{3, 3, 3, 2, 1, 1, 3, 5}));
+  EXPECT_EQ(tokenizer.scores, (std::vector<float>{0, 0, 0, 0, -2, -1, 0, -10000}));
+  const tokenizer::SpecialIds& ids = tokenizer.special;
+  EXPECT_EQ(ids.bos, 0U);
+  EXPECT_EQ(ids.pad, 1U);
+  EXPECT_EQ(ids.eos, 2U);
+  EXPECT_EQ(ids.sep, 2U);
+  EXPECT_EQ(ids.unk, 3U);
+  EXPECT_EQ(ids.mask, 6U);
+  EXPECT_EQ(tokenizer.add_bos, true);
+  EXPECT_EQ(tokenizer.add_eos, true);
+  EXPECT_EQ(tokenizer.add_sep, true);
+  EXPECT_EQ(test::codes(tokenizer.findings), "");
+
+  dir.write("tokenizer_config.json", R"({"tokenizer_class":"CamembertTokenizer"})");
+  EXPECT_EQ(read(11).tokens, (std::vector<std::string>{"<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED",
+                                                       "<s>", "</s>", "\u2581", "\u2581a", "<mask>", "[PAD10]"}));
+  EXPECT_EQ(read(11).special.unk, 3U);
+  EXPECT_EQ(read(11).special.bos, 5U);
+  dir.write("tokenizer_config.json", R"({"tokenizer_class":"MBartTokenizer"})");
+  EXPECT_EQ(error(8).code, "hf-tok-unigram");
+}
+
+TEST_F(UnigramModel, OfT5HasExtraTokens) {
+  test::ProtoBuilder file;
+  for (const SpmPiece& piece :
+       std::vector<SpmPiece>{{"<pad>", 0, 3}, {"</s>", 0, 3}, {"<unk>", 0, 2}, {"\u2581", -2, 1}, {"\u2581a", -1, 1}}) {
+    file.bytes(1, test::piece_message(piece.text, piece.score, piece.type));
+  }
+  const std::string of_t5 =
+      test::ProtoBuilder().varint(3, 1).varint(40, 2).varint(41, ~u64{0}).varint(42, 1).varint(43, 0).text();
+  dir.write("spiece.model", file.bytes(2, of_t5).text());
+  EXPECT_EQ(read(8).tokens[5], "[PAD5]") << "a hundred do not fit";
+  EXPECT_EQ(read(8).special.eos, 1U);
+  EXPECT_EQ(read(8).special.pad, 0U);
+  EXPECT_EQ(read(8).add_bos, false);
+  EXPECT_EQ(read(8).add_eos, true);
+  EXPECT_EQ(read(110).tokens[104], "<extra_id_0>");
+  EXPECT_EQ(read(110).tokens[5], "<extra_id_99>");
+  EXPECT_EQ(read(110).types[5], number(TokenType::control));
+  dir.write("tokenizer_config.json", R"({"extra_ids":2})");
+  EXPECT_EQ(read(8).tokens[5], "<extra_id_1>");
+  EXPECT_EQ(read(8).tokens[6], "<extra_id_0>");
+  dir.write("tokenizer_config.json", R"({"extra_ids":18446744073709551615})");
+  EXPECT_EQ(read(8).tokens[6], "[PAD6]");
+  dir.write("tokenizer_config.json", R"({"extra_ids":2,"added_tokens_decoder":{"7":{"content":"<extra_id_0>"}}})");
+  EXPECT_EQ(read(8).tokens[5], "[PAD5]") << "the files list them themselves";
+  EXPECT_EQ(read(8).tokens[7], "<extra_id_0>");
+}
 
 TEST_F(UnigramModel, IsReadAsSentencePieceMeansIt) {
   const std::string map = charsmap();
