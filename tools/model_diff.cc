@@ -8,6 +8,7 @@
 #include "cli/model_diff_options.h"
 #include "cli/pager.h"
 #include "compare/extract_adapter.h"
+#include "convert/to_gguf/image_source.h"
 #include "formats/bump/document.h"
 #include "io/fetch_helper.h"
 #include "io/remote_address.h"
@@ -23,7 +24,8 @@ namespace {
 using namespace modelutils;
 
 // `other` is the model to compare with. If it is a folder, the message may suggest a file of the same name in it.
-Result<Model> open(const std::string& path, const std::string& other) {
+Result<Model> open(const std::string& given, const std::string& other) {
+  MU_ASSIGN(const std::string path, to_gguf::without_pipeline(given, OutsideLinks::warn));
   MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
   const std::string same = path_in(path, base_name_of(other));
   if (!probe.format && probe.is_directory && os::status(same)) {

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/dump_tool.h"
+#include "convert/to_gguf/image_source.h"
 #include "convert/to_gguf/plan.h"
 #include "io/file_kind.h"
 #include "io/model_folder.h"
@@ -30,7 +31,8 @@ void say_which_tool(Error& error, const std::string& path) {
 }
 
 Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
-  const std::string path = snapshot_file(given).value_or(given);
+  MU_ASSIGN(const std::string path,
+            to_gguf::without_pipeline(snapshot_file(given).value_or(given), OutsideLinks::warn));
   const auto modules = request.options.modules ? ModulesWanted::all : ModulesWanted::if_quantized;
   auto found = open_safetensors_model(path, modules);
   if (!found) say_which_tool(found.error(), path);

@@ -38,6 +38,9 @@ Result<std::vector<T>> ConfigWriter::numbers(std::string_view key) const {
 Result<std::vector<u64>> ConfigWriter::counts(std::string_view key) const {
   return numbers<u64>(key);
 }
+Result<std::vector<i64>> ConfigWriter::integers(std::string_view key) const {
+  return numbers<i64>(key);
+}
 Result<std::vector<float>> ConfigWriter::reals(std::string_view key) const {
   MU_ASSIGN(const std::vector<double> found, numbers<double>(key));
   return std::vector<float>(found.begin(), found.end());

@@ -36,6 +36,7 @@ class ConfigWriter {
   /// Returns the numbers of an array key; empty if the key is absent or not an array of numbers. Error "config-key":
   /// the array is longer than the layer limit. Also read errors.
   Result<std::vector<u64>> counts(std::string_view key) const;
+  Result<std::vector<i64>> integers(std::string_view key) const;
   Result<std::vector<float>> reals(std::string_view key) const;
 
   bool has_tensor(std::string_view name) const { return tensors_.contains(name); }

@@ -45,6 +45,10 @@ Status KeyWriter::count_or_layers(std::string_view name, const std::vector<u64>&
   return values.size() == 1 ? count(name, values.front()) : counts(name, values);
 }
 
+void KeyWriter::integers(std::string_view name, const std::vector<i32>& values) {
+  keys.push_back(gguf::make_key_i32s(key(name), values));
+}
+
 Status KeyWriter::real(std::string_view name, double value) {
   const float narrow = static_cast<float>(value);
   if (!std::isfinite(narrow)) {

@@ -32,6 +32,7 @@ class KeyWriter {
   Status count(std::string_view name, u64 value);
   /// Writes one number per layer as an INT32 array, as llama.cpp's converter does.
   Status counts(std::string_view name, const std::vector<u64>& values);
+  void integers(std::string_view name, const std::vector<i32>& values);
   /// Writes a float32. Error "convert-config": the value is not finite as float32.
   Status real(std::string_view name, double value);
   void flag(std::string_view name, bool value);

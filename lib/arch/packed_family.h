@@ -16,6 +16,10 @@
 
 namespace modelutils::arch {
 
+/// Functions of a projector (projector_family.h).
+using NumbersInFile = std::vector<u64> (*)(const ConfigWriter&);
+using DescribeLink = Status (*)(ConfigWriter& tower, const ConfigWriter& text);
+
 /// A function of a family or of its rows. Functions are not packed. std::variant would do, but clang 14 cannot assign
 /// it at compile time.
 union FamilyFunction {
@@ -34,6 +38,8 @@ union FamilyFunction {
   MU_FUNCTION(decltype(Key::derive_layers), derive_layers)
   MU_FUNCTION(decltype(Key::write), write)
   MU_FUNCTION(decltype(Key::read), read)
+  MU_FUNCTION(NumbersInFile, numbers_in_file)
+  MU_FUNCTION(DescribeLink, describe_link)
 #undef MU_FUNCTION
   std::nullptr_t none;
 };

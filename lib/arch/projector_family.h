@@ -25,6 +25,8 @@ struct ProjectorGroup {
   std::string_view count = {};  ///< an expression for the number of repetitions; once if empty
   /// The numbers used in the GGUF if they are not 0, 1, 2, …. Their count is the number of repetitions.
   std::vector<u64> (*numbers)(const hf::Config&, const Sizes&) = nullptr;
+  /// The same from a projector file, in the order of the sources; by default the numbers in the names of its tensors.
+  NumbersInFile numbers_in_file = nullptr;
 };
 
 struct ProjectorFamily {
@@ -49,8 +51,13 @@ struct ProjectorFamily {
   std::string_view joint_type = {};
   /// Members of config.json that are ids of tokens: "image_token_id=<image>|…".
   std::string_view token_members = {};
-  /// The member with the text model's settings, if not text_config; or top_level.
+  /// The member with the text model's settings, if not text_config; or top_level. "NAME|." is the member and the top
+  /// level.
   std::string_view text_object = {};
+  /// The member that contains everything except the class: "thinker_config".
+  std::string_view outer_object = {};
+  /// Adds members that depend on both files: the tower's and the text model's.
+  DescribeLink describe_link = nullptr;
   bool copies_last_layer = false;  ///< the class has one layer more than it uses, and a norm after it
   bool own_type_key = false;       ///< the type is always stored in clip.<encoder>.projector_type
 };
@@ -61,9 +68,9 @@ inline constexpr std::string_view top_level = ".";
 /// The reason why a row is F32 or F16 (Tensor::plain): a convolution, which the runtime reads only in these types.
 inline constexpr std::string_view plain_kernel = "llama.cpp reads kernels as F32 or F16";
 
-MU_MEMBERS_OF(ProjectorGroup, gguf, source, rows, root, count, numbers)
+MU_MEMBERS_OF(ProjectorGroup, gguf, source, rows, root, count, numbers, numbers_in_file)
 MU_MEMBERS_OF(ProjectorFamily, rows, encoder, roots, groups, left_out, last_layers, token, joint_type, token_members,
-              text_object, copies_last_layer, own_type_key)
+              text_object, outer_object, describe_link, copies_last_layer, own_type_key)
 
 using PackedProjector = Packed<ProjectorFamily>;
 

@@ -60,6 +60,7 @@ class ModelReader {
       if (finding.severity == Severity::error) finding.severity = Severity::warning;
       if (finding.severity == Severity::warning) model_.remarks.push_back(std::move(finding));
     }
+    MU_TRY(refuse_foreign_types(set_));
     const Finding* broken = first_container_error(findings);
     if (broken == nullptr) return {};
     const std::string& path = set_.files.front().path;

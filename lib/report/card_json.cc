@@ -108,6 +108,27 @@ void write_towers(json::Writer& json, std::span<const TowerFacts> towers) {
   }
 }
 
+void write_foreign_types(json::Writer& json, std::span<const ForeignTypeFacts> types) {
+  if (types.empty()) return;
+  const auto in_types = json.array("foreign_types");
+  for (const ForeignTypeFacts& type : types) {
+    const auto in_object = json.object();
+    json.member("id", type.id);
+    json.member("text", type.text);
+    json.member("bits_per_weight", type.bits_per_weight);
+    {
+      const auto in_forks = json.array("forks");
+      for (const ForeignTypeFacts::InFork& fork : type.forks) {
+        const auto in_fork = json.object();
+        json.member("name", fork.name);
+        json.member("program", fork.program);
+        json.member("repository", fork.repository);
+      }
+    }
+    json.member("advice", type.advice);
+  }
+}
+
 void write_image_member(json::Writer& json, const ModelFacts& facts) {
   if (!facts.image) return;
   const ImageFacts& image = *facts.image;
@@ -174,6 +195,7 @@ void write_card_facts(json::Writer& json, const ModelFacts& facts) {
     }
   }
   write_towers(json, facts.towers);
+  write_foreign_types(json, facts.foreign_types);
   const auto in_types = json.array("types");
   for (const TypeTotal& total : facts.types) {
     const auto in_object = json.object();

@@ -25,6 +25,7 @@ struct Card {
 };
 
 /// Writes the member "towers" if there are any.
+void write_foreign_types(json::Writer& json, std::span<const ForeignTypeFacts> types);
 void write_towers(json::Writer& json, std::span<const TowerFacts> towers);
 /// Writes the member "image", if the model is an image or video model.
 void write_image_member(json::Writer& json, const ModelFacts& facts);

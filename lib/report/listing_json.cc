@@ -62,6 +62,7 @@ void write_facts(json::Writer& json, const Listing& listing) {
   }
   write_adapter(json, listing);
   write_towers(json, listing.facts.towers);
+  write_foreign_types(json, listing.facts.foreign_types);
   write_image_member(json, listing.facts);
   const auto in_types = json.object("types");
   for (const TypeTotal& total : listing.facts.types) {

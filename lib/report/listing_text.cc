@@ -112,6 +112,7 @@ class TextDump {
     write_quantisation(listing_.is_packed() ? listing_.forms : facts_.types,
                        listing_.format == Listing::Format::gguf || listing_.is_packed() ? "quantisation" : "types");
     if (listing_.is_packed()) write_quantisation(facts_.types, "stored as");
+    write_foreign_types();
     write_layout();
   }
 
@@ -121,6 +122,16 @@ class TextDump {
       std::vector<std::string> words = {escape(tower.type)};
       for (std::string& each : tower_words(tower)) words.push_back(std::move(each));
       fact(fmt::format("{} tower", tower.encoder), words);
+    }
+  }
+
+  void write_foreign_types() {
+    for (const ForeignTypeFacts& type : facts_.foreign_types) {
+      std::string programs;
+      for (const ForeignTypeFacts::InFork& fork : type.forks) {
+        programs += fmt::format("{}{}", programs.empty() ? "read by " : " or ", fork.repository);
+      }
+      fact("fork type", {escape(type.text), bits_text(type.bits_per_weight) + " bits per weight", escape(programs)});
     }
   }
 

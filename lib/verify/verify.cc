@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "convert/to_gguf/image_source.h"
 #include "io/remote_address.h"
 #include "io/standard_output.h"
 #include "model/download_record.h"
@@ -202,7 +203,8 @@ Status verify_paths(const std::vector<std::string>& given, const VerifyOptions& 
   }
   std::optional<PathProbe> source;
   if (options.against) {
-    MU_ASSIGN(source, probe_to_verify(*options.against, OutsideLinks::warn));
+    MU_ASSIGN(const std::string against, to_gguf::without_pipeline(*options.against, OutsideLinks::warn));
+    MU_ASSIGN(source, probe_to_verify(against, OutsideLinks::warn));
     if (!source->format) return tl::make_unexpected(unknown_format(*source));
   }
   std::optional<TogetherChecks> together;

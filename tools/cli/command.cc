@@ -35,22 +35,6 @@ struct Entry {
   std::vector<Occurrence>* ordered = nullptr;  // for a flag whose position among others matters
 };
 
-// True if an argument may be a flag with these names, such as "-o,--output". Also true for some that are not: "-o" may
-// be a value, or its letter may be part of one.
-bool is_mentioned(std::string_view names, const std::vector<std::string>& arguments) {
-  while (!names.empty()) {
-    const std::string_view name = names.substr(0, names.find(','));
-    names.remove_prefix(std::min(name.size() + 1, names.size()));
-    const bool is_long = name.starts_with("--");
-    for (const std::string_view argument : arguments) {
-      if (!argument.starts_with('-')) continue;
-      if (is_long ? argument.substr(0, argument.find('=')) == name : argument.find(name[1], 1) != argument.npos)
-        return true;
-    }
-  }
-  return false;
-}
-
 // Returns a value with '/' between the parts of a path, if it is one.
 std::string with_slashes(const Flag& flag, std::string value) {
   const bool is_path =

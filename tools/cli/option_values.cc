@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <vector>
 
 #include "base/not_found.h"
 #include "base/parse_number.h"
@@ -96,6 +98,20 @@ Result<u64> parse_memory(std::string_view flag, std::string_view text) {
   if (bytes == 0 && flag == "--margin") return bytes;
   if (bytes == 0) return usage_error(fmt::format("{} needs a size such as 24G; leave it out if there is none", flag));
   return usage_error(fmt::format("{}: {} bytes? Write {}G", flag, text, text));
+}
+
+bool is_mentioned(std::string_view names, const std::vector<std::string>& arguments) {
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(','));
+    names.remove_prefix(std::min(name.size() + 1, names.size()));
+    const bool is_long = name.starts_with("--");
+    for (const std::string_view argument : arguments) {
+      if (!argument.starts_with('-')) continue;
+      if (is_long ? argument.substr(0, argument.find('=')) == name : argument.find(name[1], 1) != argument.npos)
+        return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace modelutils::cli

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -29,5 +30,9 @@ Result<std::pair<TensorType, TensorType>> parse_cache_types(std::string_view tex
 
 /// Returns a usage error if the flag has choices and `value` is not one of them.
 Status check_choice(const Flag& flag, const std::string& value);
+
+/// True if an argument may be a flag with these names, such as "-o,--output". Also true for some that are not: "-o" may
+/// be a value, or its letter may be part of one.
+bool is_mentioned(std::string_view names, const std::vector<std::string>& arguments);
 
 }  // namespace modelutils::cli

@@ -5,6 +5,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/vision_links.h"
 
 namespace modelutils::arch::families::granite {
 
@@ -32,6 +33,13 @@ static Status write_rope_switch(KeyWriter& out, const Key& key) {
   return {};
 }
 
+// Granite 4 Vision feeds image features into several layers.
+static Status write_image_layers(KeyWriter& out, const Key& key) {
+  const std::vector<i32> numbers = projectors_of_layers(out.config(), out.size("L"));
+  if (!numbers.empty()) out.integers(key.name, numbers);
+  return {};
+}
+
 constexpr auto sizes = decoder_sizes({.epsilon = "1e-6"});
 constexpr auto rope = [] {
   auto keys = rope_keys;
@@ -52,6 +60,9 @@ constexpr Key multipliers[] = {
      .fallback = "1",
      .missing = Missing::assume,
      .need = Need::required},
+};
+constexpr Key image_layers[] = {
+    {.name = "deepstack_mapping", .type = KeyType::u32_list, .write = write_image_layers},
 };
 constexpr Key shared[] = {
     {.name = "expert_shared_feed_forward_length",
@@ -115,7 +126,7 @@ constexpr Family granite = {
     .about = "multipliers of embedding, attention, residual and logits",
     .fits = is_dense,
     .tied_by_default = true,
-    .keys = {sizes, rope, multipliers},
+    .keys = {sizes, rope, multipliers, image_layers},
     .layer_tensors = {attention_of_pairs, feed_forward},
     .first_tensors = embedding_and_rope,
     .fixed = {rotates_whole_head},

@@ -35,10 +35,18 @@ constexpr ProjectorFamily cogvlm = {
              .first_tensors = {},
              .last_tensors = {},
              .fixed = {only_gelu()},
-             .relations = {whole_vision_heads}},
+             .relations = {whole_vision_heads},
+             .config = {.fields = usual_fields,
+                        .members = {{"vision_config.num_positions", "=I/P*(I/P)+1"},
+                                    {"vision_config.in_channels", "3"},
+                                    {"vision_config.dropout_prob", "0"}},
+                        .model_type = "cogvlm",
+                        .mlx_text_prefix = "model.",
+                        .hf_text_prefix = "model."}},
     .encoder = "vision",
     .roots = {"model.vision.|vision."},
     .groups = {{.gguf = "v.blk.#.", .source = "transformer.layers.#.", .rows = layer, .count = "L"}, {.rows = outside}},
+    .text_object = top_level,
 };
 MU_PROJECTOR(cogvlm);
 

@@ -9,6 +9,25 @@ static Status write_feed_forward(KeyWriter& out, const Key& key) {
   return out.count(key.name, out.size("H") * 4);  // as llama.cpp's converter writes it; the runtime does not use it
 }
 
+// SAM's settings that no key states, the published ones.
+static Status describe(ConfigWriter& out) {
+  const std::vector<u64> second = out.shape("v.sam.net_2.weight");
+  const std::vector<u64> third = out.shape("v.sam.net_3.weight");
+  if (second.size() == 4 && third.size() == 4) {
+    out.set(MU_SAM("downsample_channels"), hf::config_list(std::vector<u64>{second[3], third[3]}));
+    out.set("projector_config.input_dim", out.size("E") + third[3]);
+  }
+  // The last of every quarter of the layers has no window.
+  std::vector<u64> global;
+  const u64 step = std::max<u64>(out.size("Ls") / 4, 1);
+  for (u64 layer = step - 1; layer < out.size("Ls"); layer += step) global.push_back(layer);
+  out.assume(MU_SAM("global_attn_indexes"), hf::config_list(global));
+  out.set("projector_config.n_embed", out.size("T"));
+  constexpr u64 side = 1024;  // of the pictures that the published model takes
+  out.assume("candidate_resolutions", std::vector<hf::ConfigValue>{hf::config_list(std::vector<u64>{side, side})});
+  return {};
+}
+
 constexpr auto keys = [] {
   auto rows = vision_keys;
   named(rows, "vision.image_size").fields = MU_CLIP("image_size");
@@ -98,7 +117,20 @@ constexpr ProjectorFamily deepseekocr = {
              .keys = {keys, more},
              .first_tensors = {},
              .last_tensors = {},
-             .relations = {whole_vision_heads}},
+             .relations = {whole_vision_heads},
+             .config = {.fields = usual_fields,
+                        .members = {{"vision_config.model_type", "vision"},
+                                    {"vision_config.model_name", "deeplip_b_l"},
+                                    {"vision_config.image_size", "1024"},
+                                    {"vision_config.mlp_ratio", "3.7362"},
+                                    {"projector_config.model_type", "mlp_projector"},
+                                    {"projector_config.projector_type", "linear"},
+                                    {"global_view_pos", "head"},
+                                    {"tile_tag", "2D"}},
+                        .describe = describe,
+                        .model_type = "deepseek_vl_v2",
+                        .text_model_type = "deepseek_v2",
+                        .hf_text_prefix = "model."}},
     .encoder = "vision",
     .roots = {"[mlx] vision_model.|model.vision_model.", "[mlx] sam_model.|model.sam_model.",
               "[mlx] projector.|model.projector.", "[mlx] image_|model.image_", "[mlx] view_|model.view_"},
@@ -109,6 +141,8 @@ constexpr ProjectorFamily deepseekocr = {
                {.rows = projector, .root = 2},
                {.rows = newline, .root = 3},
                {.rows = separator, .root = 4}},
+    .token_members = "image_token_index=<image>",
+    .text_object = "language_config|.",
 };
 MU_PROJECTOR(deepseekocr);
 

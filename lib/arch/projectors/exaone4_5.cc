@@ -17,7 +17,10 @@ constexpr Key more[] = {
      .missing = Missing::assume},
     vision_epsilon("vision_config.rms_norm_eps|rms_norm_eps|text_config.rms_norm_eps", "1e-6"),
     {.name = "vision.window_size", .fields = "vision_config.window_size"},
-    {.name = "vision.n_wa_pattern", .fields = "vision_config.fullatt_block_indexes", .write = write_window_pattern},
+    {.name = "vision.n_wa_pattern",
+     .fields = "vision_config.fullatt_block_indexes",
+     .write = write_window_pattern,
+     .read = read_window_pattern},
     unwritten_size(merge_size, "M", "2"),
 };
 constexpr std::array<Tensor, 2> attention = {{
@@ -37,10 +40,19 @@ constexpr ProjectorFamily exaone4_5 = {
              .first_tensors = {},
              .last_tensors = {},
              .fixed = {only_silu()},
-             .relations = {whole_vision_heads}},
+             .relations = {whole_vision_heads},
+             .config = {.fields = "vision_config.depth|vision_config.num_heads|vision_config.hidden_size",
+                        .members = {{"vision_config.model_type", "exaone4_5_vision"},
+                                    {"vision_config.spatial_merge_size", "=M"},
+                                    {"vision_config.out_hidden_size", "=T"},
+                                    {"vision_config.temporal_patch_size", "2"},
+                                    {"vision_config.tokens_per_second", "2"},
+                                    {"vision_config.in_channels", "3"}},
+                        .model_type = "exaone4_5"}},
     .encoder = "vision",
     .roots = {"[mlx] vision_tower.|model.visual.|visual."},
     .groups = {blocks(layer), {.rows = outside}},
+    .token_members = "image_token_id=<|image_pad|>|video_token_id=<|video_pad|>",
 };
 MU_PROJECTOR(exaone4_5);
 

@@ -1,74 +1,18 @@
 // Granite 4 Vision: SigLIP, and a query transformer for each layer of the text model that receives image features.
 #include "arch/projectors/list.h"
+#include "arch/vision_links.h"
 
 namespace modelutils::arch::towers::granite4_vision {
 
 namespace {
 
-// A projector: the layer of the tower that it reads, the layer of the text model that it feeds, and its number among
-// those of its kind.
-struct Link {
-  u64 vision = 0;
-  u64 text = 0;
-  u64 number = 0;
-  bool is_spatial = false;
-};
-
-// Converts a layer number to an index; negative numbers count from the end.
-std::optional<u64> layer_at(json::Element value, u64 layers) {
-  i64 at = 0;
-  if (!value.get(at)) return std::nullopt;
-  if (at < 0) at += static_cast<i64>(std::min<u64>(layers, max_layers));
-  return at < 0 ? std::nullopt : std::optional(static_cast<u64>(at));
-}
-
-// Returns the projectors in the order of the GGUF: by layer of the text model.
-std::vector<Link> links_of(const hf::Config& config) {
-  const u64 vision_layers = config.count_field("vision_config.num_hidden_layers").value_or(0);
-  const u64 text_layers = config.count_field("text_config.num_hidden_layers").value_or(0);
-  std::vector<Link> links;
-  json::Array list;
-  if (const auto field = config.field("deepstack_layer_map"); field && field->get(list)) {
-    std::vector<std::pair<i64, i64>> pairs;
-    for (const json::Element each : list) {
-      json::Array pair;
-      std::pair<i64, i64> layers;
-      if (!each.get(pair) || pair.size() != 2 || !pair.at(0)->get(layers.first) || !pair.at(1)->get(layers.second)) {
-        return {};
-      }
-      pairs.push_back(layers);
-    }
-    std::ranges::sort(pairs);
-    for (const auto& [vision, text] : pairs) {
-      const auto from_end = [](i64 layer, u64 layers) {
-        return static_cast<u64>(layer < 0 ? layer + static_cast<i64>(std::min<u64>(layers, max_layers)) : layer);
-      };
-      links.push_back({from_end(vision, vision_layers), from_end(text, text_layers), links.size(), false});
-    }
-  }
-  if (const auto field = config.field("spatial_target_layers"); field && field->get(list)) {
-    const auto stated = config.field("spatial_vision_layer");
-    const u64 vision =
-        stated ? layer_at(*stated, vision_layers).value_or(0) : vision_layers - std::min<u64>(vision_layers, 1);
-    u64 number = 0;
-    for (const json::Element each : list) {
-      const auto text = layer_at(each, text_layers);
-      if (!text) return {};
-      links.push_back({vision, *text, number++, true});
-    }
-  }
-  if (links.size() > max_layers) return {};
-  std::ranges::stable_sort(links, {}, &Link::text);
-  return links;
-}
-
 // Returns the GGUF positions of the projectors of one kind, in their own order.
 std::vector<u64> places_of(const hf::Config& config, bool is_spatial) {
-  const std::vector<Link> links = links_of(config);
+  const std::vector<VisionLink> links = vision_links(config);
   std::vector<u64> places;
   for (u64 number = 0; number < links.size(); ++number) {
     for (u64 place = 0; place < links.size(); ++place) {
-      const Link& link = links[static_cast<std::size_t>(place)];
+      const VisionLink& link = links[static_cast<std::size_t>(place)];
       if (link.is_spatial == is_spatial && link.number == number) places.push_back(place);
     }
   }
@@ -85,12 +29,12 @@ static std::vector<u64> spatial(const hf::Config& config, const Sizes& /*sizes*/
 }
 
 static Status write_links(KeyWriter& out, const Key& key) {
-  const std::vector<Link> links = links_of(out.config());
+  const std::vector<VisionLink> links = vision_links(out.config());
   if (links.empty())
     return out.refuse("deepstack_layer_map", "names no layers, and spatial_target_layers does not either");
   std::vector<u64> layers;
   std::vector<i32> offsets;
-  for (const Link& link : links) {
+  for (const VisionLink& link : links) {
     if (link.vision >= out.size("L")) {
       return out.refuse(link.is_spatial ? "spatial_vision_layer" : "deepstack_layer_map",
                         fmt::format("has layer {}, but the tower has {} layers", link.vision, out.size("L")));
@@ -137,6 +81,75 @@ static Status write_pinpoints(KeyWriter& out, const Key& key) {
     sizes.push_back(height);
   }
   return out.counts(key.name, sizes);
+}
+
+// The projectors of one kind in a projector file, in the order of their own numbers. Layerwise ones are in the order of
+// the tower's layers.
+static std::vector<u64> places_in_file(const ConfigWriter& file, bool is_spatial) {
+  const auto offsets = file.integers("vision.projector.spatial_offsets");
+  const auto layers = file.integers("vision.feature_layer");
+  if (!offsets || !layers || offsets->size() != layers->size()) return {};
+  std::vector<u64> places;
+  for (std::size_t i = 0; i < offsets->size(); ++i) {
+    if (((*offsets)[i] >= 0) == is_spatial) places.push_back(i);
+  }
+  std::ranges::stable_sort(places, {}, [&](u64 place) { return (is_spatial ? *offsets : *layers)[place]; });
+  return places;
+}
+static std::vector<u64> layerwise_in_file(const ConfigWriter& file) {
+  return places_in_file(file, false);
+}
+static std::vector<u64> spatial_in_file(const ConfigWriter& file) {
+  return places_in_file(file, true);
+}
+
+// Writes which layer of the tower feeds which layer of the text model. Layers of the tower count from its end, because
+// the class counts the embeddings as the first.
+static Status describe_link(ConfigWriter& tower, const ConfigWriter& text) {
+  MU_ASSIGN(const std::vector<i64> layers, tower.integers("vision.feature_layer"));
+  // The text model's key has the projector of each layer, except the first, which replaces the image's tokens.
+  MU_ASSIGN(const std::vector<i64> mapping, text.integers("deepstack_mapping"));
+  constexpr u64 published_distance = 3;
+  std::vector<u64> targets;
+  bool is_assumed = false;
+  for (std::size_t place = 0; place < layers.size(); ++place) {
+    const auto at = std::ranges::find(mapping, static_cast<i64>(place));
+    is_assumed |= place > 0 && at == mapping.end();
+    targets.push_back(at == mapping.end() ? (mapping.empty() ? published_distance * place : 0)
+                                          : static_cast<u64>(at - mapping.begin()));
+  }
+  const auto from_end = [&](u64 place) {
+    return hf::ConfigValue(layers[static_cast<std::size_t>(place)] - static_cast<i64>(tower.size("L")));
+  };
+  std::vector<hf::ConfigValue> map;
+  for (const u64 place : layerwise_in_file(tower)) {
+    map.push_back(std::vector<hf::ConfigValue>{from_end(place), targets[static_cast<std::size_t>(place)]});
+  }
+  std::vector<u64> spatial_targets;
+  for (const u64 place : spatial_in_file(tower)) {
+    spatial_targets.push_back(targets[static_cast<std::size_t>(place)]);
+    tower.set("spatial_vision_layer", from_end(place));
+  }
+  const auto set = [&](std::string_view member, hf::ConfigValue value) {
+    if (is_assumed) return tower.assume(member, std::move(value));
+    tower.set(member, std::move(value));
+  };
+  if (!map.empty()) set("deepstack_layer_map", std::move(map));
+  tower.set("use_spatial_sampling", !spatial_targets.empty());
+  if (!spatial_targets.empty()) set("spatial_target_layers", hf::config_list(spatial_targets));
+  return {};
+}
+
+static Status describe(ConfigWriter& out) {
+  out.set("downsample_rate", fmt::format("{}/{}", out.size("Qs"), out.size("Ws")));
+  out.set("use_image_newline_parameter", out.has_tensor("v.image_newline"));
+  MU_ASSIGN(const std::vector<u64> sizes, out.counts("vision.image_grid_pinpoints"));
+  std::vector<hf::ConfigValue> pairs;
+  for (std::size_t i = 0; i + 1 < sizes.size(); i += 2) {
+    pairs.push_back(hf::config_list(std::vector<u64>{sizes[i + 1], sizes[i]}));
+  }
+  if (!pairs.empty()) out.set("image_grid_pinpoints", std::move(pairs));
+  return {};
 }
 
 constexpr Key more[] = {
@@ -195,17 +208,37 @@ constexpr ProjectorFamily granite4_vision = {
              .first_tensors = {},
              .last_tensors = {},
              .fixed = {only_gelu()},
-             .relations = {whole_vision_heads}},
+             .relations = {whole_vision_heads},
+             .config = {.fields = usual_fields,
+                        .members = {{"vision_config.model_type", "siglip_vision_model"},
+                                    {"vision_config.num_channels", "3"},
+                                    {"projector_hidden_act", "gelu"},
+                                    {"spatial_stride", "2"},
+                                    {"vision_feature_select_strategy", "full"}},
+                        .describe = describe,
+                        .model_type = "granite4_vision"}},
     .encoder = "vision",
     .roots = {"[mlx] vision_tower.vision_model.|model.vision_tower.vision_model.|model.vision_tower.|vision_tower.",
               "?[mlx] layerwise_projectors.|model.layerwise_projectors.",
               "?[mlx] spatial_projectors.|model.spatial_projectors.", "?[mlx] image_|model.image_"},
     .groups = {siglip_layers(),
                {.rows = siglip_outside},
-               {.gguf = "v.proj_blk.#.", .source = "#.", .rows = projector, .root = 1, .numbers = layerwise},
-               {.gguf = "v.proj_blk.#.", .source = "#.", .rows = projector, .root = 2, .numbers = spatial},
+               {.gguf = "v.proj_blk.#.",
+                .source = "#.",
+                .rows = projector,
+                .root = 1,
+                .numbers = layerwise,
+                .numbers_in_file = layerwise_in_file},
+               {.gguf = "v.proj_blk.#.",
+                .source = "#.",
+                .rows = projector,
+                .root = 2,
+                .numbers = spatial,
+                .numbers_in_file = spatial_in_file},
                {.rows = newline, .root = 3}},
     .left_out = "head.",
+    .token_members = "image_token_index=<image>",
+    .describe_link = describe_link,
 };
 MU_PROJECTOR(granite4_vision);
 

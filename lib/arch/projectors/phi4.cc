@@ -25,6 +25,26 @@ static Status write_pixels_of_patches(KeyWriter& out, const Key& key) {
   return out.count(key.name, *pixels);
 }
 
+static Status read_patches_of_pixels(ConfigWriter& out, const Key& key) {
+  const u64 area = out.size("P") * out.size("P");
+  const auto pixels = out.count(key.name);
+  if (!pixels || area == 0) return {};
+  const std::string_view name = first_name(key.fields);
+  out.set(name, *pixels / area);
+  out.set(name.substr(name.find('.') + 1), *pixels / area);
+  return {};
+}
+
+// The class reads the patch's side from both files.
+static Status describe(ConfigWriter& out) {
+  for (const std::string_view object : {"vision_config", "preprocessor_config"}) {
+    out.set(fmt::format("{}.patch_size", object), out.size("P"));
+  }
+  out.set("vision_config.image_size", out.size("I"));
+  out.set("vision_config.num_patches", out.size("N"));
+  return {};
+}
+
 constexpr auto keys = [] {
   auto rows = vision_keys;
   named(rows, "vision.image_size").fields = {};
@@ -37,10 +57,12 @@ constexpr auto keys = [] {
 constexpr Key more[] = {
     {.name = "vision.image_min_pixels",
      .fields = "preprocessor_config.min_num_patches|min_num_patches",
-     .write = write_pixels_of_patches},
+     .write = write_pixels_of_patches,
+     .read = read_patches_of_pixels},
     {.name = "vision.image_max_pixels",
      .fields = "preprocessor_config.max_num_patches|max_num_patches",
-     .write = write_pixels_of_patches},
+     .write = write_pixels_of_patches,
+     .read = read_patches_of_pixels},
     use_gelu,
     vision_epsilon(layer_norm_eps, "1e-6"),
 };
@@ -63,15 +85,28 @@ constexpr ProjectorFamily phi4 = {
              .first_tensors = {},
              .last_tensors = {},
              .fixed = {only_gelu()},
-             .relations = {whole_vision_heads}},
+             .relations = {whole_vision_heads},
+             .config = {.fields = usual_fields,
+                        .members = {{"vision_config.model_type", "siglip2_vision_model"},
+                                    {"vision_config.num_hidden_layers", "=L+1"},
+                                    {"vision_config.num_channels", "3"},
+                                    {"vision_config.vision_use_head", "false"},
+                                    {"mm_hidden_size", "=E"},
+                                    {"mm_projector_type", "mlp2x_gelu"},
+                                    {"mm_vision_select_layer", "-2"}},
+                        .describe = describe,
+                        .model_type = "phi4-siglip",
+                        .hf_text_prefix = "model."}},
     .encoder = "vision",
-    .roots = {"[mlx] vision_tower.vision_tower.|model.vision_tower.vision_tower.|"
-              "model.vision_tower.vision_tower.vision_model.|vision_tower.vision_tower.vision_model.|"
+    .roots = {"[mlx] vision_tower.vision_tower.vision_model.|model.vision_tower.vision_tower.vision_model.|"
+              "model.vision_tower.vision_tower.|vision_tower.vision_tower.|"
               "vision_tower.vision_model.|vision_tower.",
               "[mlx] mm_projector.|model.mm_projector."},
     .groups = {siglip_layers(), {.rows = outside}, {.rows = projector, .root = 1}},
     .left_out = "post_layernorm.|head.",
     .last_layers = "encoder.layers.",
+    .text_object = top_level,
+    .copies_last_layer = true,
 };
 MU_PROJECTOR(phi4);
 

@@ -74,13 +74,22 @@ constexpr ProjectorFamily lightonocr = [] {
   family.rows.name = "lightonocr";
   family.rows.classes = "LightOnOCRForConditionalGeneration";
   family.rows.fits = nullptr;
-  family.rows.config = {};
-  family.roots = {"model.vision_encoder.|vision_encoder.|[mlx] vision_tower.vision_model.",
-                  "model.vision_projection.|vision_projection.|[mlx] multi_modal_projector."};
+  family.rows.config = {.fields = usual_fields,
+                        .members = {{"vision_config.model_type", "pixtral"},
+                                    {"vision_config.head_dim", "=E/H"},
+                                    {"vision_config.num_channels", "3"},
+                                    {"vision_config.rope_theta", "10000"},
+                                    {"projector_hidden_act", "gelu"}},
+                        .model_type = "lighton_ocr",
+                        .mlx_text_prefix = "model.language_model."};
+  // No release of mlx-vlm has this class, so both forms have the published names.
+  family.roots = {"model.vision_encoder.|vision_encoder.|vision_tower.vision_model.",
+                  "model.vision_projection.|vision_projection.|multi_modal_projector."};
   family.groups = {{.gguf = "v.blk.#.", .source = "transformer.layers.#.", .rows = pixtral_layer, .count = "L"},
                    {.rows = pixtral_outside},
                    {.rows = pixtral_projector, .root = 1}};
   family.token = {};
+  family.token_members = "image_token_id=<|image_pad|>";
   return family;
 }();
 MU_PROJECTOR(lightonocr);

@@ -59,7 +59,25 @@ constexpr ProjectorFamily qwen2_5omni = [] {
       "Qwen2_5OmniModel|Qwen2_5OmniForConditionalGeneration|Qwen2_5OmniThinkerForConditionalGeneration";
   // By default of the class, the last of every eight layers has full attention.
   family.roots = {"thinker.visual.|visual.|[mlx] thinker.vision_tower."};
+  family.rows.config.members = {{"vision_config.model_type", "qwen2_5_omni_vision_encoder"},
+                                {"vision_config.spatial_merge_size", "=M"},
+                                {"vision_config.out_hidden_size", "=T"},
+                                {"vision_config.temporal_patch_size", "2"},
+                                {"vision_config.tokens_per_second", "25"},
+                                {"vision_config.window_size", "112"},
+                                {"vision_config.in_channels", "3"},
+                                {"position_id_per_seconds", "25"},
+                                {"enable_audio_output", "false"}};
+  family.rows.config.model_type = "qwen2_5_omni";
+  family.rows.config.text_model_type = "qwen2_5_omni_text";
+  family.rows.config.mlx_text_prefix = "thinker.language_model.model.|thinker.language_model.";
+  family.rows.config.hf_text_prefix = "thinker.model.|thinker.";
+  family.token_members =
+      "image_token_index=<|IMAGE|>|video_token_index=<|VIDEO|>|audio_token_index=<|AUDIO|>|"
+      "vision_start_token_id=<|vision_bos|>|vision_end_token_id=<|vision_eos|>|"
+      "audio_start_token_id=<|audio_bos|>|audio_end_token_id=<|audio_eos|>";
   family.joint_type = "qwen2.5o";
+  family.outer_object = "thinker_config";
   return family;
 }();
 MU_PROJECTOR(qwen2_5omni);

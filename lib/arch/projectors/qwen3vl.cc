@@ -81,6 +81,20 @@ constexpr std::array<Tensor, 4> own = {{
 }};
 constexpr auto outside = joined(patch_of_two, patch_bias, own);
 
+// Qwen3-Omni names the mergers' parts in another way, also in mlx-vlm's form.
+constexpr Tensor deep_of_omni[] = {
+    norm("norm", "E*M*M", "ln_q | norm"),
+    linear("fc1", "E*M*M,E*M*M", "mlp.0 | linear_fc1"),
+    linear("fc2", "E*M*M,T", "mlp.2 | linear_fc2"),
+};
+constexpr std::array<Tensor, 4> own_of_omni = {{
+    table("v.position_embd", "E,N", "pos_embed"),
+    norm("v.post_ln", "E", "merger.ln_q | merger.norm"),
+    linear("mm.0", "E*M*M,E*M*M", "merger.mlp.0 | merger.linear_fc1"),
+    linear("mm.2", "E*M*M,T", "merger.mlp.2 | merger.linear_fc2"),
+}};
+constexpr auto outside_of_omni = joined(patch_of_two, patch_bias, own_of_omni);
+
 constexpr ProjectorFamily qwen3vl = {
     .rows = {.name = "qwen3vl_merger",
              .gguf = "clip",
@@ -118,6 +132,28 @@ constexpr ProjectorFamily qwen3omni = [] {
   ProjectorFamily family = qwen3vl;
   family.rows.classes = "Qwen3OmniMoeForConditionalGeneration|Qwen3OmniMoeThinkerForConditionalGeneration";
   family.roots = {"[mlx] thinker.vision_tower.|thinker.visual.|visual."};
+  family.groups = {blocks(layer),
+                   {.rows = outside_of_omni},
+                   {.gguf = "v.deepstack.#.",
+                    .source = "merger_list.#.|deepstack_merger_list.#.",
+                    .rows = deep_of_omni,
+                    .numbers = deep_layers}};
+  family.rows.config.members = {{"vision_config.model_type", "qwen3_omni_moe_vision_encoder"},
+                                {"vision_config.out_hidden_size", "=T"},
+                                {"vision_config.num_position_embeddings", "=N"},
+                                {"vision_config.temporal_patch_size", "2"},
+                                {"vision_config.in_channels", "3"},
+                                {"position_id_per_seconds", "13"},
+                                {"enable_audio_output", "false"}};
+  family.rows.config.model_type = "qwen3_omni_moe";
+  family.rows.config.text_model_type = "qwen3_omni_moe_text";
+  family.rows.config.mlx_text_prefix = "thinker.language_model.model.|thinker.language_model.";
+  family.rows.config.hf_text_prefix = "thinker.model.|thinker.";
+  family.token_members =
+      "image_token_id=<|image_pad|>|video_token_id=<|video_pad|>|audio_token_id=<|audio_pad|>|"
+      "vision_start_token_id=<|vision_start|>|vision_end_token_id=<|vision_end|>|"
+      "audio_start_token_id=<|audio_start|>|audio_end_token_id=<|audio_end|>";
+  family.outer_object = "thinker_config";
   return family;
 }();
 MU_PROJECTOR(qwen3omni);

@@ -195,6 +195,7 @@ class GgufSource : public Source {
     }
     const Findings findings = gguf_structure_rules(set_).findings();
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, path));
+    MU_TRY(refuse_foreign_types(set_));
     remarks_.add_all(leading_warnings(findings));
     const Findings of_loader = gguf_loader_rules(set_).findings();
     if (const Finding* broken = image ? first_image_error(of_loader) : first_error(of_loader)) {

@@ -117,6 +117,7 @@ class Conversion {
     if (const Finding* finding = first_error(findings)) {
       return tl::make_unexpected(with_path(*finding, options_.input));
     }
+    MU_TRY(refuse_foreign_types(set_));
     for (const Finding& finding : set_.findings) {
       if (finding.severity == Severity::warning) {
         report_.notes.push_back(finding.file.empty() ? finding.message : finding.file + " " + finding.message);

@@ -80,6 +80,7 @@ class DirectoryPlanner {
     }
     const Findings container = gguf_container_findings(set());
     if (const Finding* broken = first_error(container)) return tl::make_unexpected(with_path(*broken, options_.input));
+    MU_TRY(refuse_foreign_types(set()));
     plan_.report.remarks.add_all(leading_warnings(container));
     const gguf::Document& document = set().files.front().document;
     if (document.big_endian) {
@@ -159,6 +160,7 @@ class DirectoryPlanner {
       if (const Finding* broken = first_error(findings))
         return tl::make_unexpected(with_path(*broken, options_.projector));
     }
+    MU_TRY(refuse_foreign_types(towers));
     if (towers.files.front().document.big_endian || !towers.files.front().source->size()) {
       return input_error("convert-projector", "is a pipe or a big-endian file", {}, {}, options_.projector);
     }

@@ -27,6 +27,7 @@ struct ProjectorBack {
   std::string class_name;  ///< architectures[0] of the whole model
   std::string model_type;
   std::string text_object;      ///< the member of config.json with the language model's settings
+  std::string outer_object;     ///< the member that contains everything except the class; usually empty
   std::string text_model_type;  ///< model_type of the language model within the whole model; if empty, its own
   std::string text_prefix;      ///< in place of "model." in the language model's names; empty: unchanged
   hf::ConfigMembers config;     ///< vision_config and other members next to the language model's

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/types.h"
-#include "json/reader.h"
+#include "convert/to_gguf/image_refusals.h"
 #include "model/forms/stored_form.h"
 #include "tensor/dequantize.h"
 
@@ -26,22 +26,6 @@ constexpr std::array<std::string_view, 2> scale_endings = {".scale_weight", ".we
 // Tensors of ComfyUI's FP8 files that the values do not depend on.
 constexpr std::array<std::string_view, 4> marker_endings = {".scale_input", ".input_scale", ".comfy_quant",
                                                             "scaled_fp8"};
-constexpr std::string_view settings_ending = ".comfy_quant";
-
-// Methods of quantisation whose tensors are not decoded here, by parts of names.
-struct ForeignMark {
-  std::string_view part;
-  std::string_view method;
-};
-constexpr ForeignMark foreign_marks[] = {
-    {".quant_state.bitsandbytes__nf4", "bitsandbytes NF4"},
-    {".quant_state.bitsandbytes__fp4", "bitsandbytes FP4"},
-    {".absmax", "bitsandbytes"},
-    {".qweight", "SVDQuant (Nunchaku) or another packed method"},
-    {".wscales", "SVDQuant (Nunchaku)"},
-    {".weight_scale_2", "NVFP4"},
-};
-
 // A family without rows: the forms of tensors ask for one.
 const arch::Family& image_family() {
   static constexpr arch::Family family = {
@@ -105,7 +89,8 @@ class ImageMapper {
 
   // Decides for each tensor of the source: a weight of the model, a scale, or not part of it.
   Status sort_tensors() {
-    MU_TRY(refuse_foreign());
+    // First of all, because such files have integers as weights, too.
+    MU_TRY(refuse_foreign_weights(catalog(), wrapper_ + std::string(layout_.prefix), source_.path));
     for (const Tensor& tensor : catalog().tensors) {
       if (!tensor.name.starts_with(wrapper_)) {
         leave_out(tensor, std::string(arch::image_part_of(tensor.name)), LeftOutReason::beside_weights);
@@ -138,40 +123,6 @@ class ImageMapper {
   void leave_out(const Tensor& tensor, std::string part, LeftOutReason reason) {
     ++left_out_[std::move(part)];
     result_.model->left_out.push_back({std::string(tensor.name), reason});
-  }
-
-  // First of all, because such files have integers as weights, too.
-  Status refuse_foreign() const {
-    for (const Tensor& tensor : catalog().tensors) {
-      if (!tensor.name.starts_with(wrapper_ + std::string(layout_.prefix))) continue;
-      if (tensor.name.ends_with(settings_ending)) MU_TRY(check_settings(tensor));
-      for (const ForeignMark& mark : foreign_marks) {
-        if (tensor.name.find(mark.part) == std::string_view::npos) continue;
-        return fail("convert-image-model",
-                    fmt::format("belongs to weights quantised with {}, which cannot be converted; use the unquantised "
-                                "model",
-                                mark.method),
-                    at_tensor(tensor.name));
-      }
-    }
-    return {};
-  }
-
-  // ComfyUI states the form of each weight as JSON: {"format": "float8_e4m3fn"}.
-  Status check_settings(const Tensor& tensor) const {
-    constexpr u64 most = 4096;
-    const auto refuse = [&](std::string message) {
-      return fail("convert-image-model", std::move(message), at_tensor(tensor.name));
-    };
-    if (!tensor.is_readable() || tensor.bytes > most) return refuse("is too large for the settings of a weight");
-    std::string text(static_cast<std::size_t>(tensor.bytes), '\0');
-    MU_TRY(catalog().read(tensor, 0, std::as_writable_bytes(std::span(text))));
-    const auto document = json::parse(text, std::string(tensor.name));
-    const auto format = document ? json::string_member((*document)->root, "format") : std::nullopt;
-    if (!format) return refuse("does not state the format of a weight");
-    if (format->starts_with("float8_e4m3") || format->starts_with("float8_e5m2")) return {};
-    return refuse(fmt::format(
-        "states the format '{}' (ComfyUI's), which cannot be converted; use the unquantised model", *format));
   }
 
   // True if the tensor says nothing about the values.

@@ -143,6 +143,15 @@ Result<std::optional<ImageSource>> find_image_source(const std::string& path, Ou
   return ImageSource{.path = path, .class_name = {}, .config = {}, .components = {}};
 }
 
+Result<std::string> without_pipeline(const std::string& path, OutsideLinks links) {
+  const bool is_folder = is_remote_folder(path) || os::is_folder(path);
+  if (!is_folder || !is_present(ModelFolder(path).file("model_index.json"))) return path;
+  MU_ASSIGN(const auto source, find_image_source(path, links));
+  std::string folder = source ? folder_of(source->config) : path;
+  while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
+  return folder;
+}
+
 Result<arch::ImageLayout> recognise_image(const ImageSource& source, std::span<const std::string_view> names,
                                           std::string_view architecture) {
   const auto fail = [&](std::string message) {

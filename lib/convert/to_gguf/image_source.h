@@ -26,6 +26,10 @@ struct ImageSource {
 /// of reading the settings; "convert-image-model" for a pipeline without a diffusion model.
 Result<std::optional<ImageSource>> find_image_source(const std::string& path, OutsideLinks links);
 
+/// Returns the folder of the diffusion model in a pipeline of diffusers; other paths as they are. Errors: those of
+/// find_image_source().
+Result<std::string> without_pipeline(const std::string& path, OutsideLinks links);
+
 /// Recognises the model by the class of diffusers, the names of its tensors, and `architecture` (of --arch; empty if it
 /// is not given). Returns an empty layout if the source is not certain to be an image model and is not recognised.
 /// Errors: "convert-image-model"; usage for an unknown architecture.

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
+#include "convert/to_gguf/file_layout.h"
 #include "convert/to_gguf/image_map.h"
 #include "convert/to_gguf/image_source.h"
 #include "convert/to_gguf/keys.h"
@@ -31,8 +32,6 @@
 namespace modelutils::to_gguf {
 
 namespace {
-
-constexpr u64 alignment = 32;  // fixed: the parts of a split model carry no general.alignment key
 
 class Planner {
  public:
@@ -139,9 +138,7 @@ class Planner {
 
   // Lays out the files and opens them.
   Result<GgufPlan> finish() {
-    MU_TRY(lay_out_files());
-    MU_TRY(open_target());
-    plan_streams();
+    MU_TRY(lay_out_files(plan_, options_, keys_));
     plan_.report.input = options_.directory;
     plan_.report.dry_run = options_.dry_run;
     return std::move(plan_);
@@ -430,89 +427,6 @@ class Planner {
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != elements_of.end()) facts.file_type = file_type_code(most->first);
     return facts;
-  }
-
-  // Returns the first tensor of each file. A file takes as many tensors as fit the limit, but at least one.
-  std::vector<std::size_t> file_starts() const {
-    std::vector<std::size_t> starts = {0};
-    if (!options_.split_max_size) return starts;
-    u64 size = 0;
-    for (std::size_t i = 0; i < plan_.report.tensors.size(); ++i) {
-      const u64 padded = checked_round_up(plan_.report.tensors[i].bytes, alignment).value_or(0);
-      if (size > 0 && size + padded > *options_.split_max_size) {
-        starts.push_back(i);
-        size = 0;
-      }
-      size += padded;
-    }
-    return starts;
-  }
-
-  Status lay_out_files() {
-    const std::vector<std::size_t> starts = file_starts();
-    const std::size_t count = starts.size();
-    const std::size_t tensors = plan_.report.tensors.size();
-    if (count > 65535) {
-      return usage_error(
-          fmt::format("--split-max-size would make {} files, at most 65535 are allowed; choose a larger size", count));
-    }
-    for (std::size_t f = 0; f < count; ++f) {
-      const std::size_t end = f + 1 < count ? starts[f + 1] : tensors;
-      std::vector<gguf::OutKey> keys;
-      if (f == 0) keys = keys_;
-      if (count > 1) {
-        keys.push_back(gguf::make_key_u16("split.no", static_cast<u16>(f)));
-        keys.push_back(gguf::make_key_u16("split.count", static_cast<u16>(count)));
-        keys.push_back(gguf::make_key_i32("split.tensors.count", static_cast<i32>(tensors)));
-      }
-      MU_TRY(lay_out_file(keys, starts[f], end, count > 1 ? split_path(f, count) : options_.output));
-    }
-    return {};
-  }
-
-  Status lay_out_file(const std::vector<gguf::OutKey>& keys, std::size_t begin, std::size_t end, std::string path) {
-    std::vector<gguf::OutTensor> tensors;
-    for (std::size_t i = begin; i < end; ++i) {
-      tensors.push_back({plan_.report.tensors[i].name, plan_.forms[i].type, plan_.map.tensors[i].ne});
-    }
-    constexpr u32 version = 3;
-    auto laid_out =
-        gguf::layout(keys, tensors, alignment, version, plan_.image ? gguf::image_limits : gguf::ggml_limits);
-    if (!laid_out) return tl::make_unexpected(in_file(std::move(laid_out.error()), options_.directory));
-    gguf::OutLayout& layout = *laid_out;
-    plan_.report.files.push_back({path, layout.file_size, end - begin});
-    plan_.files.push_back({std::move(path), std::move(layout.header), layout.file_size});
-    return {};
-  }
-
-  Status open_target() {
-    gguf::SplitSet set;
-    for (const PlannedFile& file : plan_.files) {
-      MU_ASSIGN(gguf::SetFile planned, planned_file(file.header, file.size, file.path));
-      set.files.push_back(std::move(planned));
-    }
-    plan_.target = Model(std::move(set), options_.output);
-    return {};
-  }
-
-  void plan_streams() {
-    for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
-      const MappedTensor& tensor = plan_.map.tensors[i];
-      const Tensor& target = plan_.target.catalog().tensors[i];
-      StreamTensor& stream = plan_.stream.emplace_back();
-      stream.file = target.file;
-      stream.rows = tensor.streamed_rows();
-      stream.granule = row_granule(tensor);
-      stream.parts[0] = {target.offset, target.bytes / stream.rows};
-      stream.chunk_rows = rows_at_once(*plan_.model, tensor, stream.parts[0].row_bytes, options_.threads);
-      stream.is_measured = !plan_.forms[i].exact;
-    }
-  }
-
-  std::string split_path(std::size_t number, std::size_t count) const {
-    std::string prefix = options_.output;
-    if (prefix.ends_with(".gguf")) prefix.resize(prefix.size() - 5);
-    return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number + 1, count);
   }
 
   const MlxToGgufOptions& options_;

@@ -25,6 +25,24 @@ std::string list_of(const std::vector<std::string_view>& prefixes) {
   return list;
 }
 
+// Adds the equations that follow from the stored shape of a tensor whose elements are reordered, unless a dimension
+// that is known contradicts it: then the directory has another layout.
+void add_stored_facts(const arch::TowerTensor& tensor, std::span<const u64> shape, const arch::Sizes& sizes,
+                      std::vector<arch::ShapeFact>& facts) {
+  for_each_name(tensor.row->stored, [&](std::string_view text) {
+    const std::string_view condition = arch::take_condition(text);
+    const std::vector<std::string_view> stored = arch::dimensions_of(arch::trimmed(text));
+    if (!arch::holds(condition, sizes, tensor.layer) || stored.size() != shape.size()) return;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const bool is_known = arch::unknown_symbols(stored[d], sizes, tensor.layer).empty();
+      if (is_known && arch::evaluate(stored[d], sizes, tensor.layer) != shape[d]) return;
+    }
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      facts.push_back({std::string(stored[d]), shape[d], tensor.layer});
+    }
+  });
+}
+
 // Returns the prefixes of the directory's names, for messages: "model.language_model., extra.tower.".
 std::string beginnings(const std::vector<std::string_view>& names) {
   constexpr std::size_t most = 6;
@@ -184,8 +202,10 @@ void TowerSources::add_facts(const arch::Sizes& sizes, std::vector<arch::ShapeFa
     const Found found = find(tensor, sizes);
     for (std::size_t i = 0; i < found.parts.size(); ++i) {
       const Weight& matrix = model_.matrices[found.parts[i]->begin()->second];
-      arch::add_shape_facts(*tensor.row, tensor.side, found.alternative->parts[i], found.parts.size() == 1,
-                            reversed(matrix.ne), 1, tensor.layer, facts);
+      const arch::SourcePart& part = found.alternative->parts[i];
+      arch::add_shape_facts(*tensor.row, tensor.side, part, found.parts.size() == 1, reversed(matrix.ne), 1,
+                            tensor.layer, facts);
+      if (part.is_of_elements) add_stored_facts(tensor, reversed(matrix.ne), sizes, facts);
     }
   }
 }

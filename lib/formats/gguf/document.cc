@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/utf8.h"
+#include "formats/gguf/foreign_types.h"
 #include "tensor/types.h"
 
 namespace modelutils::gguf {
@@ -47,6 +48,7 @@ std::optional<ValueType> value_type_from_id(u32 id) {
 }
 
 std::optional<u64> TensorInfo::bytes() const {
+  if (is_foreign(type_id)) return foreign_tensor_bytes(type_id, ne);
   const std::optional<TensorType> known = type();
   if (!known || ne.size() > max_dims) return std::nullopt;
   return tensor_bytes(*known, ne);

@@ -79,7 +79,7 @@ struct TensorInfo {
   u64 info_offset = 0;  ///< absolute offset of the record (its name's length field)
   std::vector<u64> ne;  ///< dimensions as in the file, ne0 (contiguous) first; may exceed max_dims entries
   u32 n_dims = 0;       ///< as in the file
-  u32 type_id = 0;      ///< as in the file
+  u32 type_id = 0;      ///< as in the file; types of forks are marked (foreign_types.h)
   u64 offset = 0;       ///< relative to the data section
 
   /// Returns nullopt for ids missing from the type table.

@@ -1,4 +1,5 @@
 #include "formats/gguf/parse.h"
+#include "formats/gguf/foreign_types.h"
 
 #include <fmt/core.h>
 
@@ -41,6 +42,7 @@ class Parser {
     document_.header_end = reader_.offset();
     choose_alignment();
     document_.data_offset = checked_round_up(document_.header_end, document_.alignment).value_or(document_.header_end);
+    if (document_.complete) mark_foreign_types(document_);
     return std::move(document_);
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <numeric>
@@ -20,7 +21,8 @@ namespace modelutils::safetensors {
 namespace {
 
 constexpr std::string_view extension = ".safetensors";
-constexpr std::string_view usual_name = "model.safetensors";
+// Usual names of a model's file, without the extension; the latter is that of diffusers.
+constexpr std::array<std::string_view, 2> usual_stems = {"model", "diffusion_pytorch_model"};
 constexpr std::string_view checkpoint_prefix = "pytorch_model", checkpoint_extension = ".bin";
 
 /// Removes the number at the end of `text` and returns it.
@@ -40,13 +42,22 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
-// True if there is text between a model's usual file name and its extension, as in "model.fp16.safetensors".
-bool is_variant(std::string_view name) {
+// Returns the usual name of a file with text between that and its extension: "model" for "model.fp16.safetensors".
+std::optional<std::string_view> stem_of_variant(std::string_view name) {
   const std::string_view stem = name.substr(0, name.find('.'));
-  if (name.size() <= stem.size() + extension.size()) return false;
+  if (name.size() <= stem.size() + extension.size()) return std::nullopt;
   const std::string plain = std::string(stem) + std::string(extension);
   const std::optional<ShardName> shard = shard_name(plain);
-  return stem == "model" || (shard && shard->prefix == "model");
+  for (const std::string_view usual : usual_stems) {
+    if (stem == usual || (shard && shard->prefix == usual)) return usual;
+  }
+  return std::nullopt;
+}
+
+// True if the file is a variant of one of `weights`, which are sorted.
+bool is_variant(std::string_view name, const std::vector<std::string>& weights) {
+  const auto stem = stem_of_variant(name);
+  return stem && std::ranges::binary_search(weights, std::string(*stem) + std::string(extension));
 }
 
 }  // namespace
@@ -108,9 +119,11 @@ Folder::Folder(std::string folder_path) : path(std::move(folder_path)) {
 std::optional<std::string> Folder::index() const {
   const std::vector<std::string>& files = index_files();
   if (files.empty()) return std::nullopt;
-  const auto usual = std::find(files.begin(), files.end(),
-                               holds_checkpoints() ? "pytorch_model.bin.index.json" : "model.safetensors.index.json");
-  if (usual != files.end()) return *usual;
+  for (const std::string_view name :
+       {std::string_view(holds_checkpoints() ? "pytorch_model.bin.index.json" : "model.safetensors.index.json"),
+        std::string_view("diffusion_pytorch_model.safetensors.index.json")}) {
+    if (std::ranges::find(files, name) != files.end()) return std::string(name);
+  }
   // An index of separate prediction blocks is not the model's own index.
   const auto own = std::ranges::find_if_not(files, is_prediction_name);
   if (own != files.end()) return *own;
@@ -122,22 +135,19 @@ std::vector<std::string> Folder::model_files() const {
     return name.starts_with("consolidated") || name.starts_with("adapter");
   };
   if (holds_checkpoints()) return checkpoints;
-  const bool has_variants = std::ranges::binary_search(weights, usual_name);
   std::vector<std::string> chosen;
-  std::ranges::copy_if(weights, std::back_inserter(chosen), [&](std::string_view name) {
-    return name.starts_with("model") && !(has_variants && is_variant(name));
-  });
+  std::ranges::copy_if(weights, std::back_inserter(chosen),
+                       [&](std::string_view name) { return name.starts_with("model") && !is_variant(name, weights); });
   if (!chosen.empty()) return chosen;
   std::copy_if(weights.begin(), weights.end(), std::back_inserter(chosen),
-               [&](std::string_view name) { return !is_aside(name); });
+               [&](std::string_view name) { return !is_aside(name) && !is_variant(name, weights); });
   return chosen.empty() ? weights : chosen;
 }
 
 std::vector<std::string> Folder::variant_files() const {
   std::vector<std::string> found;
-  if (std::ranges::binary_search(weights, usual_name)) {
-    std::ranges::copy_if(weights, std::back_inserter(found), is_variant);
-  }
+  std::ranges::copy_if(weights, std::back_inserter(found),
+                       [&](std::string_view name) { return is_variant(name, weights); });
   return found;
 }
 

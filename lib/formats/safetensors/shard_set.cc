@@ -213,10 +213,10 @@ void SetBuilder::report_unlisted(const Folder& folder) {
 }
 
 void SetBuilder::report_variants(const Folder& folder) {
-  for (const std::string& name : folder.variant_files()) {
+  constexpr std::string_view text = "is another variant of '{}.safetensors', which is read instead";
+  for (const std::string& name : folder.variant_files())
     set_.findings.warning(Scope::container, "st-shard-unlisted",
-                          "is another variant of 'model.safetensors', which is read instead", {}, {}, name);
-  }
+                          fmt::format(text, name.substr(0, name.find_first_of(".-"))), {}, {}, name);
 }
 
 void SetBuilder::merge() {

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/types.h"
 #include "formats/gguf/document.h"
+#include "formats/gguf/foreign_types.h"
 #include "formats/gguf/parse.h"
 #include "model/adapter/adapter.h"
 #include "model/adapter/pairs.h"
@@ -295,6 +296,7 @@ std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& s
 
 std::string gguf_type_text(const gguf::TensorInfo& tensor) {
   const std::optional<TensorType> type = tensor.type();
+  if (const auto foreign = gguf::foreign_type(tensor.type_id)) return foreign->text;
   return type ? std::string(type_name(*type)) : std::to_string(tensor.type_id);
 }
 
@@ -333,6 +335,23 @@ std::optional<ImageFacts> image_facts_of(const gguf::SplitSet& set) {
 
 }  // namespace
 
+// Adds the types of forks, each once.
+static void add_foreign_types(const gguf::Document& document, std::vector<ForeignTypeFacts>& foreign) {
+  for (const gguf::ForeignTypeUse& use : gguf::foreign_types_of(document)) {
+    const gguf::ForeignType& type = use.type;
+    if (std::ranges::find(foreign, type.text, &ForeignTypeFacts::text) != foreign.end()) continue;
+    ForeignTypeFacts facts;
+    facts.id = type.id;
+    facts.text = type.text;
+    facts.bits_per_weight = type.bits_per_weight();
+    facts.advice = type.advice();
+    for (std::size_t i = 0; i < type.forks.size(); ++i) {
+      facts.forks.push_back({type.types[i]->name, type.forks[i]->name, type.forks[i]->repository});
+    }
+    foreign.push_back(std::move(facts));
+  }
+}
+
 ModelFacts summarize(const gguf::SplitSet& set) {
   ModelFacts summary = summarize_keys(set);
   summary.image = image_facts_of(set);
@@ -342,6 +361,7 @@ ModelFacts summarize(const gguf::SplitSet& set) {
   std::map<u32, std::size_t> places;
   for (const gguf::SetFile& file : set.files) {
     add(summary.file_size, file.document.file_size);
+    add_foreign_types(file.document, summary.foreign_types);
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       const auto [entry, is_new] = places.try_emplace(tensor.type_id, summary.types.size());
       if (is_new) summary.types.push_back({gguf_type_text(tensor), tensor.type(), 0, 0, 0});

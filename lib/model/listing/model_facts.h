@@ -76,6 +76,20 @@ struct TypeTotal {
   std::optional<u64> parameters;
 };
 
+/// A type that only forks of ggml know (formats/gguf/foreign_types.h).
+struct ForeignTypeFacts {
+  struct InFork {
+    std::string_view name;        ///< "IQ4_KS"
+    std::string_view program;     ///< "ik_llama.cpp"
+    std::string_view repository;  ///< "ikawrakow/ik_llama.cpp"
+  };
+  u64 id = 0;
+  std::string text;              ///< "IQ4_KS (ik_llama.cpp)"
+  std::vector<InFork> forks;     ///< all that fit the file
+  double bits_per_weight = 0;    ///< of the blocks
+  std::string_view advice = {};  ///< what the owner of the file can do
+};
+
 /// A size of a recurrent layer.
 struct NamedNumber {
   std::string_view name;  ///< "state", "convolution"
@@ -105,8 +119,9 @@ struct ModelFacts {
   std::optional<AdapterFacts> adapter;  ///< set for LoRA adapters
   std::vector<TowerFacts> towers;       ///< of a projector file or a directory
   std::optional<ImageFacts> image;      ///< set for image and video models
-  std::string mix;                      ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
-  std::string tokenizer;                ///< tokenizer.ggml.model
+  std::vector<ForeignTypeFacts> foreign_types;
+  std::string mix;        ///< name of general.file_type, e.g. "Q4_K_M"; empty if not stated
+  std::string tokenizer;  ///< tokenizer.ggml.model
   std::string tokenizer_pre;
   std::vector<NamedToken> tokens;  ///< set if ListingRequest::token_texts
   std::vector<NamedToken> stops;  ///< tokens at which generation ends, by id; set like `tokens`, without roles and keys

@@ -12,12 +12,39 @@ function header(title, subtitle) {
 const span = (range) => (range === null ? null : range[0] === range[1] ? thousands(range[0]) : `${thousands(range[0])}–${thousands(range[1])}`);
 const numberOf = (number) => (number === null || number === undefined ? null : thousands(number));
 
+// The words of the text listing about a vision or audio tower.
+function towerWords(tower) {
+  const range = (of) => (of[0] === of[1] ? thousands(of[0]) : `${thousands(of[0])} to ${thousands(of[1])}`);
+  const colours = (values) => values.map((value) => Number(value).toFixed(3).replace(/0+$/, '').replace(/\.$/, '')).join(' ');
+  return [
+    plain(tower.type),
+    tower.image_size === null ? null : Number(tower.image_size) === 0 ? 'images of any size' : `images of ${thousands(tower.image_size)}`,
+    tower.patch_size === null ? null : `patches of ${thousands(tower.patch_size)}`,
+    tower.tokens === null ? null : `${range(tower.tokens)} tokens per picture`,
+    tower.mel_bins === null ? null : `${thousands(tower.mel_bins)} mel bins`,
+    tower.mean.length > 0 && tower.std.length > 0 ? `mean ${colours(tower.mean)}, std ${colours(tower.std)}` : null,
+    tower.pixels === null ? null : `${range(tower.pixels)} pixels`,
+    tower.tiles === null ? null : `${range(tower.tiles)} tiles`,
+    tower.layers === null ? null : counted(tower.layers, 'layer'),
+    tower.width === null ? null : `for a width of ${thousands(tower.width)}`,
+    tower.width !== null && Number(tower.parts) > 1 ? `${thousands(tower.parts)} of them for a token` : null,
+  ].filter((word) => word !== null).join(' · ');
+}
+
+// A type that only forks of ggml know.
+const foreignWords = (type) => [
+  plain(type.text), `${type.bits_per_weight.toFixed(2)} bits per weight`,
+  `read by ${type.forks.map((fork) => plain(fork.repository)).join(' or ')}`, plain(type.advice),
+].join(' · ');
+
 function factsSection(card, listing) {
   const files = listing.files && listing.files.length > 1 ? listing.files : [];
   section('model', 'Model', null,
     facts([
       ['format', card.kind], ['architecture', card.architecture], ['mix', card.mix],
       ['variant', card.image ? [card.image.title, ...card.image.variants].join(', ') : null],
+      ...(card.towers ?? []).map((tower) => [`${plain(tower.encoder)} tower`, towerWords(tower)]),
+      ...(card.foreign_types ?? []).map((type) => ['fork type', foreignWords(type)]),
       ['text encoders', card.image ? card.image.text_encoders : null], ['VAE', card.image ? card.image.vae : null],
       ['parameters', card.parameters === null ? null : `${amount(card.parameters)} (${thousands(card.parameters)})`],
       ['active parameters', card.active_parameters === null ? null : amount(card.active_parameters)],

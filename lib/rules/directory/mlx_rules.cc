@@ -61,6 +61,7 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   const bool whole = embedding_of(model) != nullptr;
   // A field of the wrong type already has a finding (hf-config-field).
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
+  if (config.model_type.empty() && config.string_field("_class_name")) return;  // a component of a diffusers pipeline
   if (config.model_type.empty()) {
     log.add(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
             "is missing: the kind of model cannot be determined", at_field("model_type"));
@@ -249,7 +250,7 @@ FindingLog side_file_rules(const SafetensorsModel& model) {
   FindingLog tokenizer;
   if (readable) {
     tokenizer = tokenizer::check_tokenizer(folder, embedding_rows(model));
-  } else if (!has("tiktoken.model")) {
+  } else if (!has("tiktoken.model") && !(model.config && model.config->string_field("_class_name"))) {
     log.add(mlx_rules::embedding_of(model) != nullptr ? Severity::error : Severity::note, Scope::model,
             "hf-tokenizer-missing",
             "there is no tokenizer (tokenizer.json, tokenizer.model, vocab.json, …) next to the weights");

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/text.h"
 #include "base/types.h"
+#include "formats/gguf/foreign_types.h"
 #include "model/catalog.h"
 #include "rules/formats.h"
 #include "rules/gguf/rule_parts.h"
@@ -26,6 +28,7 @@ class GgufTensorRules {
                    tensor_.info_offset);
     const bool dims_are_sound = check_dims();
     const std::optional<TensorType> type = tensor_.type();
+    if (gguf::is_foreign(tensor_.type_id)) return;  // its size fits the file; check_foreign_types() reports the type
     if (!type) return unknown_type();
     if (!dims_are_sound) return;
     const TypeInfo& info = type_info(*type);
@@ -79,9 +82,20 @@ class GgufTensorRules {
   void unknown_type() {
     const u32 id = tensor_.type_id;
     const bool removed = id == 4 || id == 5 || (id >= 31 && id <= 33) || (id >= 36 && id <= 38);
-    if (removed)
-      return log_.error(Scope::container, "gguf-tensor-type", fmt::format("type {} was removed from ggml", id), place_,
-                        tensor_.info_offset);
+    const std::string known_as = gguf::candidates_text(id);
+    if (removed) {
+      const std::string hint =
+          known_as.empty() ? "" : fmt::format("; the offsets do not fit the sizes of {}", known_as);
+      return log_.error(Scope::container, "gguf-tensor-type", fmt::format("type {} was removed from ggml{}", id, hint),
+                        place_, tensor_.info_offset);
+    }
+    if (!known_as.empty()) {
+      return log_.error(Scope::container, "gguf-tensor-type",
+                        fmt::format("type {} is unknown to ggml, and the sizes of {} do not fit the offsets and "
+                                    "the end of this file",
+                                    id, known_as),
+                        place_, tensor_.info_offset);
+    }
     log_.error(Scope::container, "gguf-tensor-type",
                fmt::format("type {} is unknown{}: the tensor's size cannot be determined", id,
                            id >= 97 && id < 1024 ? " (ids from 97 on belong to a fork of ggml)" : ""),
@@ -96,8 +110,24 @@ class GgufTensorRules {
 
 }  // namespace
 
+namespace {
+
+// Names the types of forks, one finding for each.
+void check_foreign_types(const gguf::Document& document, FindingLog& log) {
+  for (const auto& [type, count, first] : gguf::foreign_types_of(document)) {
+    log.warning(Scope::container, "gguf-fork-type",
+                fmt::format("type {} is {}, {:.4g} bits per weight, in {}; sizes and offsets agree with it. llama.cpp "
+                            "cannot read the file: {}",
+                            type.id, type.text, type.bits_per_weight(), counted(count, "tensor"), type.advice()),
+                at_tensor(first->name), first->info_offset);
+  }
+}
+
+}  // namespace
+
 void check_tensor_infos(const gguf::Document& document, gguf::Limits limits, FindingLog& log) {
   for (const gguf::TensorInfo& tensor : document.tensors) GgufTensorRules(tensor, limits, log).check();
+  check_foreign_types(document, log);
 }
 
 // Checks tensor offsets: llama.cpp only loads tensors that are contiguous, padded and in the order of their infos.

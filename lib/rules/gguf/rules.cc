@@ -1,11 +1,14 @@
 #include "rules/gguf/rules.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "arch/image_models.h"
 #include "arch/prediction_rows.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "formats/gguf/foreign_types.h"
 #include "rules/gguf/component_rules.h"
 #include "rules/gguf/image_rules.h"
 #include "rules/gguf/loader_rules.h"
@@ -84,6 +87,20 @@ Findings gguf_container_findings(const gguf::SplitSet& set) {
   const gguf::Limits limits = gguf_limits(set);
   for (const gguf::SetFile& file : set.files) take(log, gguf_container_rules(file.document, limits), set, file);
   return log.findings();
+}
+
+Status refuse_foreign_types(const gguf::SplitSet& set) {
+  for (const gguf::SetFile& file : set.files) {
+    for (const gguf::TensorInfo& tensor : file.document.tensors) {
+      if (!gguf::is_foreign(tensor.type_id)) continue;
+      const gguf::ForeignType type = *gguf::foreign_type(tensor.type_id);
+      return input_error(
+          "convert-fork-type",
+          fmt::format("has type {}, {}, whose values are not decoded here: {}", type.id, type.text, type.advice()),
+          at_tensor(tensor.name), tensor.info_offset, file.path);
+    }
+  }
+  return {};
 }
 
 FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, unsigned threads) {

@@ -20,6 +20,10 @@ FindingLog gguf_container_rules(const gguf::Document& document, gguf::Limits lim
 /// first error among them (first_container_error). With several files, each finding has its file's base name.
 Findings gguf_container_findings(const gguf::SplitSet& set);
 
+/// Refuses models with tensors of types that only forks of ggml know, because nothing here decodes them. For everything
+/// that reads values or writes GGUFs. Error "convert-fork-type".
+Status refuse_foreign_types(const gguf::SplitSet& set);
+
 /// Whether to read the texts of tokens and merges, the slowest of the rules. `known` skips them if they are copied from
 /// a model that was already checked.
 enum class TokenTexts { read, known };

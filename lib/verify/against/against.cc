@@ -356,7 +356,9 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   if (source.gguf) {
     const auto findings = gguf_container_findings(*source.gguf);
     if (const Finding* broken = first_error(findings)) return tl::make_unexpected(with_path(*broken, source.path()));
+    MU_TRY(refuse_foreign_types(*source.gguf));
   }
+  if (converted.gguf) MU_TRY(refuse_foreign_types(*converted.gguf));
   gguf::SplitSet apart;  // of `made`
   std::unique_ptr<Side> from, made;
   bool head_is_optional = false;
