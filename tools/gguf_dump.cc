@@ -5,14 +5,13 @@
 #include "cli/dump_tool.h"
 #include "io/file_kind.h"
 #include "io/remote_address.h"
-#include "model/download_record.h"
 #include "model/format.h"
 #include "model/listing/listing.h"
 #include "model/memory/fit.h"
 #include "model/model_tree.h"
+#include "model/store/described.h"
 #include "report/dump.h"
 #include "rules/gguf/rules.h"
-#include "rules/safetensors/rules.h"
 #include "tools.h"
 
 namespace {
@@ -28,16 +27,6 @@ std::vector<Error> warnings_of_parts(const gguf::SplitSet& set, const std::strin
     }
   }
   return warnings;
-}
-
-// Returns the file that holds the model, if `path` is an Ollama manifest or in the Hugging Face cache; else `path`.
-Result<std::string> model_file(const std::string& path) {
-  if (!is_ollama_manifest(path)) return snapshot_file(path).value_or(path);
-  MU_ASSIGN(const OllamaManifest manifest, read_ollama_manifest(path));
-  for (const OllamaLayer& layer : manifest.layers) {
-    if (layer.kind == "model") return manifest.blob(layer);
-  }
-  return input_error("cache-manifest", "names no model", {}, {}, path);
 }
 
 // If another tool can list the file, adds the name of that tool to the error.
@@ -85,23 +74,6 @@ Status judge_sizes(Repository& repository, const memory::FitRequest& request) {
   return done;
 }
 
-// Describes a model of a folder, whatever its format. Sets `broken` if a container rule is broken.
-Result<FolderModel> describe(const TreeEntry& entry, std::optional<Error>& broken) {
-  MU_ASSIGN(const std::string file, model_file(entry.path));
-  MU_ASSIGN(PathProbe probe, probe_path(file, OutsideLinks::follow));
-  probe.is_shard_group = entry.is_shard_group;
-  MU_ASSIGN(const Model model, open_model(std::move(probe)));
-  const Findings findings = model.gguf          ? gguf_container_findings(*model.gguf)
-                            : model.safetensors ? safetensors_container_findings(model.safetensors->set)
-                                                : Findings();
-  if (const Finding* first = first_error(findings)) broken = with_path(*first, entry.path);
-  const std::unique_ptr<ListingSource> source = listing_of(model);
-  if (!source) return FolderModel{};
-  ListingRequest only_facts;
-  only_facts.tensors = false;
-  return folder_model(source->list(only_facts));
-}
-
 bool is_gguf(const TreeEntry& entry) {
   if (entry.is_manifest) return true;
   const auto probe = probe_path(entry.path, OutsideLinks::follow);
@@ -123,11 +95,10 @@ Result<cli::Opened> open_folder(const std::string& path, const DumpRequest& aske
       else
         other = other.empty() ? entry.path : other;
     } else {
-      std::optional<Error> broken;
-      Result<FolderModel> model = describe(entry, broken);
-      if (broken) folder.errors.push_back(std::move(*broken));
+      Result<DescribedModel> model = describe_model(entry);
+      if (model && model->broken) folder.errors.push_back(std::move(*model->broken));
       if (!model) folder.errors.push_back(in_file(std::move(model.error()), entry.path));
-      models.push_back(model ? std::move(*model) : FolderModel{});
+      models.push_back(model ? std::move(model->line) : FolderModel{});
       models.back().path = entry.path;
       models.back().bytes = entry.bytes;
     }

@@ -32,6 +32,18 @@ constexpr std::array tools = {
     Tool{"verify", cli::verify},
 };
 
+// Run as 'modelutils NAME' only: other programs have these names.
+constexpr std::array commands = {
+    Tool{"modelutils link", cli::link_model},
+    Tool{"modelutils ls", cli::ls},
+};
+
+const Tool* find_command(std::string_view name) {
+  const auto is_named = [&](const Tool& each) { return each.name.substr(each.name.rfind(' ') + 1) == name; };
+  const auto command = std::ranges::find_if(commands, is_named);
+  return command == commands.end() ? nullptr : command;
+}
+
 const Tool* find_tool(std::string_view name) {
   const auto tool = std::ranges::find(tools, name, &Tool::name);
   return tool == tools.end() ? nullptr : tool;
@@ -64,6 +76,8 @@ int main(int argc, char** argv) {
 #endif
   if (const Tool* tool = find_tool(name)) return cli::run_tool(tool->name.data(), argc, argv, tool->run);
   if (argc > 1) {
+    if (const Tool* tool = find_command(argv[1]))
+      return cli::run_tool(tool->name.data(), argc - 1, argv + 1, tool->run);
     if (const Tool* tool = find_tool(argv[1])) return cli::run_tool(tool->name.data(), argc - 1, argv + 1, tool->run);
   }
   return cli::run_tool("modelutils", argc, argv, run_front);

@@ -9,6 +9,8 @@ int gguf2mlx(int argc, char** argv);
 int gguf_dump(int argc, char** argv);
 int gguf_edit(int argc, char** argv);
 int gguf_quantize(int argc, char** argv);
+int link_model(int argc, char** argv);
+int ls(int argc, char** argv);
 int mlx2gguf(int argc, char** argv);
 int model_diff(int argc, char** argv);
 int pt2st(int argc, char** argv);

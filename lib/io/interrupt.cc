@@ -50,8 +50,12 @@ void remove_temporary_files() {
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) os::remove_file(name);
   }
-  for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {  // folders, which are empty now
-    if (const char* name = slot->path.load(); name != nullptr) os::remove_folder(name);
+  // Folders, which are empty now except for other such folders.
+  for (bool goes_on = true; goes_on;) {
+    goes_on = false;
+    for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
+      if (const char* name = slot->path.load(); name != nullptr && os::remove_folder(name)) goes_on = true;
+    }
   }
 }
 

@@ -146,19 +146,6 @@ Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::strin
                        options.several ? path : std::string()});
 }
 
-FolderModel folder_model(const Listing& listing) {
-  FolderModel model;
-  model.architecture = listing.facts.architecture;
-  model.parameters = listing.facts.parameters;
-  if (!listing.facts.companion.empty()) model.type = listing.facts.companion.front();
-  if (model.type.empty()) model.type = listing.facts.mix;
-  const std::vector<TypeTotal>& types = listing.is_packed() ? listing.forms : listing.facts.types;
-  if (!model.type.empty() || types.empty()) return model;
-  const auto bytes_of = [](const TypeTotal& total) { return total.bytes.value_or(0); };
-  model.type = std::ranges::max_element(types, {}, bytes_of)->name;
-  return model;
-}
-
 void write_folder(TextOutput& out, std::span<const FolderModel> models, const ListingOptions& options) {
   constexpr std::size_t least_path = 24;
   const auto text_or_unknown = [](const std::string& text) { return text.empty() ? "?" : escape(text, 32); };

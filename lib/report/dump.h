@@ -7,6 +7,7 @@
 
 #include "model/format.h"
 #include "model/memory/fit.h"
+#include "model/store/folder_model.h"
 #include "report/listing_forms.h"
 #include "report/prompt.h"
 
@@ -59,18 +60,6 @@ Status dump_prompt(TextOutput& out, const ChatSource& chat, const TokenizerKeys&
 Status dump_tokens(TextOutput& out, tokenizer::EncodeKeys keys, const std::string& path, const DumpRequest& request);
 
 // The models of a folder, one per line.
-
-/// Texts are raw text of the files.
-struct FolderModel {
-  std::string path;
-  std::string architecture;
-  std::optional<u64> parameters;
-  std::string type;  ///< the mix, otherwise the type or form with the most bytes
-  u64 bytes = 0;     ///< of all its files
-};
-
-/// Returns the model's line, without its path and size.
-FolderModel folder_model(const Listing& listing);
 
 /// Writes a line per model. Only `width` and `color` of the options count.
 void write_folder(TextOutput& out, std::span<const FolderModel> models, const ListingOptions& options);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/help_text.h"
 #include "cli/mistakes.h"
+#include "cli/operands.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "formats/hf/names.h"
@@ -90,6 +91,7 @@ struct Command::State {
   Status collect(const std::vector<std::string>& arguments);
   Status collect_positionals();
   void collect_ordered();
+  std::string path_of(const Flag& flag, std::string value) const;
   const Flag* find_long(std::string_view long_name) const;
   Result<std::string> help(const Command& command) const;
 
@@ -176,6 +178,14 @@ void Command::State::tell_cli11(const std::vector<std::string>& arguments) {
   }
 }
 
+// Returns the path that a value stands for if it names a model.
+std::string Command::State::path_of(const Flag& flag, std::string value) const {
+  const bool is_input = flag.kind == ValueKind::file || flag.kind == ValueKind::directory;
+  if (!is_input || flag.long_name() == "--output" || find_long("--no-cache") == nullptr) return value;
+  const bool reads_manifests = flag.is_positional() && (name == "gguf-dump" || name == "verify");
+  return operand_path(value, reads_manifests ? Manifests::read : Manifests::to_model);
+}
+
 // Fills Entry::values with CLI11's results and the arguments left over.
 Status Command::State::collect(const std::vector<std::string>& arguments) {
   const bool has_surplus = std::ssize(app.remaining()) > std::ranges::count_if(flags, &Flag::is_positional);
@@ -183,7 +193,7 @@ Status Command::State::collect(const std::vector<std::string>& arguments) {
     if (entries[i].option == nullptr) continue;
     for (const std::string& value : entries[i].option->results()) {
       MU_TRY(check_pair(flags[i], value, has_surplus ? arguments : std::vector<std::string>{}));
-      entries[i].values.push_back(with_slashes(flags[i], value));
+      entries[i].values.push_back(path_of(flags[i], with_slashes(flags[i], value)));
     }
   }
   // CLI11 checks the number of values only if no other option follows.
@@ -216,7 +226,7 @@ Status Command::State::collect_positionals() {
       continue;
     }
     for (std::string& meant : os::expand_wildcards(argument)) {
-      entries[i].values.push_back(with_slashes(flags[i], std::move(meant)));
+      entries[i].values.push_back(path_of(flags[i], with_slashes(flags[i], std::move(meant))));
     }
   }
   if (!taken) return {};
@@ -238,7 +248,8 @@ void Command::State::collect_ordered() {
       const std::size_t number = taken[i]++;
       const std::size_t count = std::max<std::size_t>(entry.values_per_use, 1);
       if (number % count == 0) target.push_back({std::string(flags[i].long_name()), {}});
-      if (entry.values_per_use > 0) target.back().values.push_back(with_slashes(flags[i], option->results()[number]));
+      if (entry.values_per_use == 0) continue;
+      target.back().values.push_back(path_of(flags[i], with_slashes(flags[i], option->results()[number])));
     }
   }
 }

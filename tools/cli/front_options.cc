@@ -21,7 +21,8 @@ std::vector<Summary> summaries() {
   for_each_command([&]<typename Arguments>(Command (*make)(Arguments&)) {
     Arguments arguments;
     const Command command = make(arguments);
-    all.push_back({command.name(), command.summary()});
+    // "modelutils ls" is 'ls' here.
+    all.push_back({command.name().substr(command.name().rfind(' ') + 1), command.summary()});
   });
   return all;
 }
@@ -76,6 +77,7 @@ Command front_command(FrontArguments& arguments) {
                     .choices = std::move(names)},
                    arguments.tool);
   command.example("modelutils gguf-dump model.gguf", "Show a file's summary, keys and tensors");
+  command.example("modelutils ls", "List the models of Ollama, LM Studio, Hugging Face and llama.cpp");
   command.example("modelutils verify --data model.gguf", "Check a file, including all of its data");
   return command;
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/foreign_options.h"
 #include "cli/front_options.h"
+#include "cli/operands.h"
 #include "formats/gguf/split_set.h"
 #include "model/download_record.h"
 #include "report/fit_report.h"
@@ -117,6 +118,7 @@ Status check_pair(const Flag& flag, const std::string& value, const std::vector<
 }
 
 Error explained(Error error) {
+  if (auto operand = explained_operand(error)) return std::move(*operand);
   constexpr std::string_view codes[] = {"gguf-magic", "st-not-safetensors", "verify-unknown-format",
                                         "convert-not-directory"};
   if (error.code == "io-directory" || error.code == "convert-no-config") {

@@ -53,18 +53,23 @@ _@id@_names() { # keys | tensors
 #> names
 #< addresses
 
-# If the word begins like an address, completes addresses of models with a cached header; otherwise performs the given
-# action. Sends no request.
+# If the word begins like an address or a name of a model in a store, completes addresses with a cached header and names;
+# otherwise performs the given action. Sends no request.
 _@id@_models() { # action…
-  local before= word=$cur file name
-  # "hf://" is split into three words if COMP_WORDBREAKS contains ":".
-  if [[ $cur == : ]]; then
-    before=${COMP_WORDS[COMP_CWORD - 1]}: cur=
-  elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == : ]]; then
-    before=${COMP_WORDS[COMP_CWORD - 2]-}:
-  fi
+  local before= word=$cur file name i=$COMP_CWORD
+  # "ollama:name:tag" is split into five words if COMP_WORDBREAKS contains ":".
+  if [[ $cur == : ]]; then cur=; else i=$((i - 1)); fi
+  while ((i > 1)) && [[ ${COMP_WORDS[i]} == : ]]; do before=${COMP_WORDS[i - 1]}:$before i=$((i - 2)); done
   word=$before$cur
-  if [[ $word != hf:* && $word != http:* && $word != https:* ]]; then "_@id@_$1" "${@:2}"; return; fi
+  case $word in
+    ollama:* | lmstudio:* | llama.cpp:* | hf:*)
+      while IFS= read -r name; do
+        if [[ $name == "$word"* && $name != *[!A-Za-z0-9._/:@%+-]* ]]; then COMPREPLY+=("${name#"$before"}"); fi
+      done < <(modelutils ls --names 2>/dev/null </dev/null)
+      ;;
+    http:* | https:*) ;;
+    *) "_@id@_$1" "${@:2}"; return ;;
+  esac
   for file in "${XDG_CACHE_HOME:-$HOME/.cache}"/modelutils/headers/*; do
     name=
     { IFS= read -r name && IFS= read -r name; } 2>/dev/null <"$file"

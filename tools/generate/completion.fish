@@ -15,9 +15,12 @@ end
 #> names
 #< addresses
 
-# If the word begins like an address, lists addresses of models with a cached header. Sends no request.
+# If the word begins like an address or a name of a model in a store, lists addresses with a cached header and names.
+# Sends no request.
 function __@id@_addresses
-    string match -qr '^(hf|https?):' -- (commandline -ct); or return
+    string match -qr '^(hf|https?|ollama|lmstudio|llama\.cpp):' -- (commandline -ct); or return
+    string match -qr '^http' -- (commandline -ct)
+    or string match -r '^[A-Za-z0-9._/:@%+-]+$' -- (modelutils ls --names 2>/dev/null </dev/null)
     set -l folder $XDG_CACHE_HOME
     test -n "$folder"; or set folder $HOME/.cache
     for file in $folder/modelutils/headers/*

@@ -18,12 +18,16 @@ _@id@_names() { # keys | tensors
 #> names
 #< addresses
 
-# If the word begins like an address, completes addresses of models with a cached header; otherwise performs the given
-# action. Sends no request.
+# If the word begins like an address or a name of a model in a store, completes addresses with a cached header and names;
+# otherwise performs the given action. Sends no request.
 _@id@_models() { # action…
   local file name
   local -a found
-  if [[ $PREFIX != (hf|http|https):* ]]; then "$@"; return; fi
+  if [[ $PREFIX != (hf|http|https|ollama|lmstudio|llama.cpp):* ]]; then "$@"; return; fi
+  if [[ $PREFIX != http* ]]; then
+    found=(${(M)${(f)"$(modelutils ls --names 2>/dev/null </dev/null)"}:#$PREFIX*})
+    found=(${found:#*[^A-Za-z0-9._/:@%+-]*})
+  fi
   for file in ${XDG_CACHE_HOME:-$HOME/.cache}/modelutils/headers/*(N); do
     name=
     { IFS= read -r name && IFS= read -r name } 2>/dev/null <$file

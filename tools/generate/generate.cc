@@ -7,6 +7,7 @@
 //        generate --names                     for scripts/check-drift, which compares it with llama.cpp
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -50,9 +51,12 @@ void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
   Arguments arguments;
   cli::Command command = make(arguments);
   command.add_common_flags();
-  const std::string& name = command.name();
+  std::string name = command.name();
+  const bool is_program = name.find(' ') == std::string::npos;
+  std::replace(name.begin(), name.end(), ' ', '-');  // modelutils-ls.1
   using namespace generate;
   write(folders.output / "man" / (name + ".1"), man_page(command, folders.version, folders.date, folders.tools));
+  if (!is_program) return;  // part of the completion of modelutils
   const fs::path completions = folders.output / "completions";
   write(completions / "bash" / name, bash_completion(command, read(folders.templates / "completion.bash")));
   write(completions / "zsh" / ("_" + name), zsh_completion(command, read(folders.templates / "completion.zsh")));

@@ -1,9 +1,11 @@
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/auxv.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include "base/os/files.h"
 #include "base/os/posix/posix_side.h"
 #include "base/os/process.h"
+#include "base/os/sharing.h"
 #include "base/os/thread.h"
 
 namespace modelutils::os {
@@ -54,6 +57,20 @@ bool rename_new(const std::string& from, const std::string& to) {
 
 bool exchange(const std::string& one, const std::string& other) {
   return ::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0;
+}
+
+bool clone(const std::string& existing, const std::string& name) {
+  const int from = open(existing, reading);
+  if (from < 0) return false;
+  const int to = create(name, 0666);
+  const int reason_of_create = errno;
+  const bool is_done = to >= 0 && ::ioctl(to, FICLONE, from) == 0;
+  const int reason = to < 0 ? reason_of_create : errno;
+  ::close(from);
+  if (to >= 0) ::close(to);
+  if (to >= 0 && !is_done) remove_file(name);
+  errno = reason;
+  return is_done;
 }
 
 bool rename_is_unsupported() {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/acl.h>
+#include <sys/clonefile.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include "base/os/files.h"
 #include "base/os/posix/posix_side.h"
 #include "base/os/process.h"
+#include "base/os/sharing.h"
 #include "base/os/thread.h"
 
 namespace modelutils::os {
@@ -145,6 +147,10 @@ bool rename_new(const std::string& from, const std::string& to) {
 
 bool exchange(const std::string& one, const std::string& other) {
   return ::renamex_np(one.c_str(), other.c_str(), RENAME_SWAP) == 0;
+}
+
+bool clone(const std::string& existing, const std::string& name) {
+  return ::clonefile(existing.c_str(), name.c_str(), CLONE_NOOWNERCOPY) == 0;
 }
 
 bool rename_is_unsupported() {

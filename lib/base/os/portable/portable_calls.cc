@@ -7,6 +7,7 @@
 #include "base/os/files.h"
 #include "base/os/posix/posix_side.h"
 #include "base/os/process.h"
+#include "base/os/sharing.h"
 #include "base/os/thread.h"
 
 namespace modelutils::os {
@@ -42,6 +43,11 @@ bool rename_new(const std::string&, const std::string&) {
 
 bool exchange(const std::string&, const std::string&) {
   errno = ENOSYS;
+  return false;
+}
+
+bool clone(const std::string&, const std::string&) {
+  errno = EOPNOTSUPP;
   return false;
 }
 

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "base/os/posix/posix_side.h"
+#include "base/os/sharing.h"
 
 namespace modelutils::os {
 
@@ -56,6 +57,18 @@ struct CloseFolder {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
+bool keeps_access_times = false;
+
+int open_at(int directory, const char* path, int flags) {
+#ifdef O_NOATIME
+  if (keeps_access_times && (flags & O_ACCMODE) == O_RDONLY) {
+    const int descriptor = ::openat(directory, path, flags | O_NOATIME);
+    if (descriptor >= 0 || errno != EPERM) return descriptor;  // EPERM: another user's file
+  }
+#endif
+  return ::openat(directory, path, flags);
+}
+
 }  // namespace
 
 std::optional<FileStatus> status(const std::string& path) {
@@ -79,6 +92,17 @@ std::optional<FileStatus> link_status(const std::string& path) {
 bool is_folder(const std::string& path) {
   struct stat there {};
   return ::stat(path.c_str(), &there) == 0 && S_ISDIR(there.st_mode);
+}
+
+std::optional<i64> access_time(const std::string& path) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) != 0) return std::nullopt;
+#if defined(__APPLE__)
+  const struct timespec& time = there.st_atimespec;
+#else
+  const struct timespec& time = there.st_atim;
+#endif
+  return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 bool may_enter(const std::string& folder) {
@@ -113,8 +137,13 @@ std::optional<std::string> working_folder() {
 }
 
 bool list(const std::string& folder, const std::function<bool(std::string_view name, EntryKind kind)>& visit) {
-  const std::unique_ptr<DIR, CloseFolder> stream(::opendir(folder.c_str()));
-  if (stream == nullptr) return false;
+  const int descriptor = open_at(AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return false;
+  const std::unique_ptr<DIR, CloseFolder> stream(::fdopendir(descriptor));
+  if (stream == nullptr) {
+    ::close(descriptor);
+    return false;
+  }
   for (;;) {
     errno = 0;
     const dirent* entry = ::readdir(stream.get());
@@ -135,7 +164,7 @@ namespace {
 int open_when_released(int directory, const char* path, int flags) {
   constexpr int pause_ms = 10, most_pauses = 6000;
   for (int pause = 0;; ++pause) {
-    const int descriptor = ::openat(directory, path, flags);
+    const int descriptor = open_at(directory, path, flags);
     if (descriptor >= 0 || errno != EWOULDBLOCK || pause == most_pauses) return descriptor;
     ::poll(nullptr, 0, pause_ms);
     errno = EWOULDBLOCK;
@@ -173,7 +202,11 @@ int open(const std::string& path, unsigned flags) {
   if ((flags & no_link) != 0) native |= O_NOFOLLOW;
   if ((flags & a_folder) != 0) native |= O_DIRECTORY;
   if ((flags & no_wait) != 0) return open_when_released(AT_FDCWD, path.c_str(), native | O_NONBLOCK);
-  return ::open(path.c_str(), native);
+  return open_at(AT_FDCWD, path.c_str(), native);
+}
+
+void keep_access_times() {
+  keeps_access_times = true;
 }
 
 int create(const std::string& path, unsigned mode) {
@@ -270,6 +303,10 @@ bool rename(const std::string& from, const std::string& to) {
 
 bool link(const std::string& existing, const std::string& name) {
   return ::link(existing.c_str(), name.c_str()) == 0;
+}
+
+bool symbolic_link(const std::string& target, const std::string& name) {
+  return ::symlink(target.c_str(), name.c_str()) == 0;
 }
 
 std::optional<FreeSpace> free_space(const std::string& folder) {

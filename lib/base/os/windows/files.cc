@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/os/sharing.h"
 #include "base/os/windows/windows_side.h"
 
 namespace modelutils::os {
@@ -74,6 +75,17 @@ std::optional<FileStatus> status_of(HANDLE handle, bool of_link) {
 std::optional<FileStatus> status(const std::string& path) {
   const Handle handle(open_handle(path, FILE_READ_ATTRIBUTES));
   return handle.is_open() ? status_of(handle.value(), false) : std::nullopt;
+}
+
+std::optional<i64> access_time(const std::string& path) {
+  const Handle handle(open_handle(path, FILE_READ_ATTRIBUTES));
+  BY_HANDLE_FILE_INFORMATION info{};
+  if (!handle.is_open()) return std::nullopt;
+  if (::GetFileInformationByHandle(handle.value(), &info) == 0) {
+    take_error();
+    return std::nullopt;
+  }
+  return nanoseconds(info.ftLastAccessTime);
 }
 
 std::optional<FileStatus> status(int descriptor) {
@@ -219,6 +231,8 @@ int descriptor_of(Handle& handle, unsigned flags) {
 }
 
 }  // namespace
+
+void keep_access_times() {}
 
 int open(const std::string& path, unsigned flags) {
   constexpr DWORD accesses[] = {GENERIC_READ, GENERIC_WRITE, GENERIC_READ | GENERIC_WRITE,

@@ -1,6 +1,7 @@
 #include <cerrno>
 
 #include "base/os/files.h"
+#include "base/os/sharing.h"
 #include "base/os/windows/windows_side.h"
 
 namespace modelutils::os {
@@ -70,6 +71,19 @@ bool link(const std::string& existing, const std::string& name) {
   const auto target = native(existing);
   if (!target) return false;
   return with_native(name, [&](const wchar_t* wanted) { return ::CreateHardLinkW(wanted, target->c_str(), nullptr); });
+}
+
+bool symbolic_link(const std::string& target, const std::string& name) {
+  const auto wanted = native(target);
+  if (!wanted) return false;
+  constexpr DWORD without_privilege = 2;  // SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE, for developer mode
+  return with_native(
+      name, [&](const wchar_t* link) { return ::CreateSymbolicLinkW(link, wanted->c_str(), without_privilege) != 0; });
+}
+
+bool clone(const std::string&, const std::string&) {
+  errno = EOPNOTSUPP;
+  return false;
 }
 
 std::optional<FreeSpace> free_space(const std::string& folder) {
