@@ -266,7 +266,7 @@ std::string Command::State::own_name(std::string argument) const {
   const std::string_view given = std::string_view(argument).substr(0, end);
   for (const Flag& flag : flags) {
     bool is_meant = false;
-    for_each_name(flag.synonyms, [&](std::string_view name) { is_meant = is_meant || name == given; });
+    for_each_name(flag.synonyms, [&](std::string_view each) { is_meant = is_meant || each == given; });
     if (is_meant) return std::string(flag.long_name()) + argument.substr(end);
   }
   return argument;
