@@ -29,7 +29,7 @@ constexpr std::array tools = {
     Tool{"gguf-dump", cli::gguf_dump},   Tool{"gguf-edit", cli::gguf_edit}, Tool{"gguf-quantize", cli::gguf_quantize},
     Tool{"gguf2bump", cli::gguf2bump},   Tool{"gguf2mlx", cli::gguf2mlx},   Tool{"mlx2gguf", cli::mlx2gguf},
     Tool{"model-diff", cli::model_diff}, Tool{"pt2st", cli::pt2st},         Tool{"st-dump", cli::st_dump},
-    Tool{"verify", cli::verify},
+    Tool{"st-edit", cli::st_edit},       Tool{"verify", cli::verify},
 };
 
 // Run as 'modelutils NAME' only: other programs have these names.

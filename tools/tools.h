@@ -15,6 +15,7 @@ int mlx2gguf(int argc, char** argv);
 int model_diff(int argc, char** argv);
 int pt2st(int argc, char** argv);
 int st_dump(int argc, char** argv);
+int st_edit(int argc, char** argv);
 int verify(int argc, char** argv);
 
 }  // namespace modelutils::cli

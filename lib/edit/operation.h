@@ -36,6 +36,7 @@ struct EditActionInfo {
   std::string_view name;      ///< without the dashes: "set"
   std::string_view operands;  ///< "KEY=VALUE"; two operands are separated by a space
   std::string_view help;
+  std::string_view synonyms = {};  ///< st-edit's names for it, "--unset"
 
   std::size_t operand_count() const;
 };

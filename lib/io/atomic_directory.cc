@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <cstdlib>
@@ -232,6 +233,18 @@ Error AtomicDirectory::under_final_name(Error error) const {
   return error;
 }
 
+// Links the kept files into the new directory, so that they are neither copied nor read.
+Status AtomicDirectory::keep_others() {
+  if (!options_.is_kept) return {};
+  return for_each_entry(path_, [&](const std::string& name, const os::FileStatus&) -> Status {
+    if (!options_.is_kept(name) || std::ranges::find(names_, name) != names_.end()) return {};
+    names_.push_back(name);
+    guards_.emplace_back(staging_ + "/" + name);
+    if (os::link(path_ + "/" + name, staging_ + "/" + name)) return {};
+    return output_error("out-replace", fmt::format("'{}' cannot be kept: {}", name, errno_text(errno)), path_);
+  });
+}
+
 void AtomicDirectory::remove_staging() {
   for (const std::string& name : names_) os::remove_file(staging_ + "/" + name);
   os::remove_folder(staging_);
@@ -279,7 +292,10 @@ Status AtomicDirectory::replace() {
 Status AtomicDirectory::commit() {
   {
     SignalHold hold;
-    if (replace_) take_access();
+    if (replace_) {
+      MU_TRY(keep_others());
+      take_access();
+    }
     MU_TRY(sync_folder_of(staging_ + "/file"));
     MU_TRY(replace_ ? replace() : rename_new());
     staging_.clear();

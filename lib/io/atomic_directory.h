@@ -52,6 +52,9 @@ struct DirectoryOptions {
   std::function<bool(std::string_view name)> is_ours;
   std::vector<std::string> inputs;  ///< files and folders that are read; none may lie in the replaced directory
   std::string_view or_file = {};    ///< end of the message about a directory named like a file
+  /// Files of the replaced directory that stay in the new one, unless this writes a file of that name. They are ours,
+  /// too.
+  std::function<bool(std::string_view name)> is_kept = {};
 };
 
 /// An output folder. A new one with the name of a file, such as "out.bin", is a usage error unless it ends in '/'. All
@@ -94,6 +97,7 @@ class AtomicDirectory {
   Status replace();
   std::string predecessor_of(const std::string& name) const;
   void take_access() const;
+  Status keep_others();
   void remove_staging();
 
   std::string path_;     // without trailing slashes

@@ -58,10 +58,11 @@ bool is_standard_output(const std::string& path) {
   return there && standard && !there->is_file() && there->is_same_file(*standard);
 }
 
-Result<std::optional<os::FileStatus>> AtomicOutput::look(const std::string& path, const OutputOptions& options) {
+Result<std::optional<os::FileStatus>> AtomicOutput::look(const std::string& path, const OutputOptions& options,
+                                                         bool may_be_input) {
   const auto there = os::status(path);
   if (!there && errno != ENOENT) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
-  if (there) MU_TRY(is_no_input(*there, path, options));
+  if (there && !may_be_input) MU_TRY(is_no_input(*there, path, options));
   if (there && there->is_folder())
     return output_error("out-directory", "is a directory; the output must be a file", path);
   if (!there || there->is_file()) MU_TRY(refuse_output_in_cache(path));
@@ -81,6 +82,14 @@ Status AtomicOutput::check(const std::string& path, const OutputOptions& options
 }
 
 Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputOptions& options) {
+  return open(path, options, false);
+}
+
+Result<AtomicOutput> AtomicOutput::edit(const std::string& path, const OutputOptions& options) {
+  return open(path, options, true);
+}
+
+Result<AtomicOutput> AtomicOutput::open(const std::string& path, const OutputOptions& options, bool may_be_input) {
   AtomicOutput output;
   if (is_standard_output(path)) {
     output.path_ = stdout_name;
@@ -94,7 +103,7 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
     return output;
   }
   output.path_ = path;
-  MU_ASSIGN(const std::optional<os::FileStatus> there, look(path, options));
+  MU_ASSIGN(const std::optional<os::FileStatus> there, look(path, options, may_be_input));
   if (there && !there->is_file()) {
     output.descriptor_ = os::open(path, os::writing);
     if (output.descriptor_ < 0) return output_error("out-open", "cannot be opened: " + errno_text(errno), path);
@@ -128,7 +137,7 @@ Result<AtomicOutput> AtomicOutput::create(const std::string& path, const OutputO
   output.guard_ = TemporaryFileGuard(output.temporary_);
   output.owns_descriptor_ = true;
   output.seekable_ = true;
-  output.replace_ = options.force;
+  output.replaced_ = !options.force ? Replaced::none : may_be_input ? Replaced::any : Replaced::no_input;
   output.path_ = target;
   return output;
 }
@@ -142,7 +151,7 @@ AtomicOutput::AtomicOutput(AtomicOutput&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       owns_descriptor_(std::exchange(other.owns_descriptor_, false)),
       seekable_(other.seekable_),
-      replace_(other.replace_),
+      replaced_(other.replaced_),
       place_(other.place_),
       appended_(other.appended_) {}
 
@@ -279,11 +288,11 @@ Status AtomicOutput::replace_by_backup() {
 
 Status AtomicOutput::place() {
   if (temporary_.empty()) return {};
-  const auto there = replace_ ? os::link_status(path_) : std::nullopt;
+  const auto there = replaced_ != Replaced::none ? os::link_status(path_) : std::nullopt;
   if (!there) return place_new();
   if (there->is_folder()) return output_error("out-directory", "is a directory now; the output must be a file", path_);
   // Includes files that were opened for reading after the output was created.
-  if (was_read(*there)) {
+  if (replaced_ != Replaced::any && was_read(*there)) {
     return output_error("out-is-input", "is one of the inputs; choose another name for the output", path_);
   }
   return replace_existing();

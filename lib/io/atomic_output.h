@@ -38,6 +38,8 @@ class AtomicOutput {
  public:
   /// Creates the temporary file next to `path`, or opens a pipe or device.
   static Result<AtomicOutput> create(const std::string& path, const OutputOptions& options);
+  /// Like create(), for a file that is edited: it may be one of the inputs.
+  static Result<AtomicOutput> edit(const std::string& path, const OutputOptions& options);
   /// Returns the error that create() would return for an existing file, without creating one (for dry runs).
   static Status check(const std::string& path, const OutputOptions& options);
 
@@ -86,7 +88,9 @@ class AtomicOutput {
  private:
   AtomicOutput() = default;
   /// Returns the status of an existing file that may be replaced or written to, or nullopt if there is none.
-  static Result<std::optional<os::FileStatus>> look(const std::string& path, const OutputOptions& options);
+  static Result<std::optional<os::FileStatus>> look(const std::string& path, const OutputOptions& options,
+                                                    bool may_be_input = false);
+  static Result<AtomicOutput> open(const std::string& path, const OutputOptions& options, bool may_be_input);
   Status sync();
   void close();
   /// Steps of a commit, in atomic_commit.cc: place() renames to the final name and keeps the replaced file, take_back()
@@ -107,7 +111,9 @@ class AtomicOutput {
   int descriptor_ = -1;
   bool owns_descriptor_ = false;
   bool seekable_ = false;
-  bool replace_ = false;
+  /// Which existing file may be replaced.
+  enum class Replaced : u8 { none, no_input, any };
+  Replaced replaced_ = Replaced::none;
   /// Where the new and the old content are during a commit.
   enum class Place : u8 {
     temporary,  ///< new: temporary_; old, if any: path_

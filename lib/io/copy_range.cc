@@ -30,19 +30,43 @@ bool may_share_blocks(const RandomAccessFile& source, const std::string& folder)
   return os::has_shared_blocks(place);
 }
 
+namespace {
+
+constexpr std::size_t buffer_size = 256 * 1024;
+
+// Copies inside the kernel as far as possible; whatever remains, the caller copies. Errors are left to it as well.
+void copy_in_kernel(const RandomAccessFile& source, u64& offset, u64& size, int to, u64& position) {
+  while (size > 0) {
+    const i64 done = os::copy_range(source.descriptor(), offset, to, position, size);
+    if (done <= 0) return;  // unsupported for these files, or an error
+    offset += static_cast<u64>(done);
+    position += static_cast<u64>(done);
+    size -= static_cast<u64>(done);
+  }
+}
+
+}  // namespace
+
+Status copy_range_to(const RandomAccessFile& source, u64 offset, u64 size, const AtomicOutput& output, u64 to) {
+  copy_in_kernel(source, offset, size, output.descriptor(), to);
+  const auto buffer = std::make_unique_for_overwrite<std::byte[]>(size > 0 ? buffer_size : 1);
+  while (size > 0) {
+    const MutableBytes piece(buffer.get(), static_cast<std::size_t>(std::min<u64>(size, buffer_size)));
+    MU_TRY(source.read_exact(offset, piece));
+    MU_TRY(output.write_at(to, piece));
+    offset += piece.size();
+    to += piece.size();
+    size -= piece.size();
+  }
+  return {};
+}
+
 Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOutput& output) {
   if (output.is_seekable()) {
     u64 position = output.appended();
-    while (size > 0) {
-      const i64 done = os::copy_range(source.descriptor(), offset, output.descriptor(), position, size);
-      if (done <= 0) break;  // unsupported for these files, or an error that the fallback will report
-      offset += static_cast<u64>(done);
-      position += static_cast<u64>(done);
-      size -= static_cast<u64>(done);
-    }
+    copy_in_kernel(source, offset, size, output.descriptor(), position);
     output.seek_append(position);
   }
-  constexpr std::size_t buffer_size = 256 * 1024;
   const auto buffer = std::make_unique_for_overwrite<std::byte[]>(size > 0 ? buffer_size : 1);
   while (size > 0) {
     const MutableBytes piece(buffer.get(), static_cast<std::size_t>(std::min<u64>(size, buffer_size)));

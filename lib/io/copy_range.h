@@ -32,6 +32,10 @@ bool may_share_blocks(const RandomAccessFile& source, const std::string& folder)
 /// buffer of 256 KiB. Errors: those of reading and of append(); "io-short" if the source ends early.
 Status copy_range(const RandomAccessFile& source, u64 offset, u64 size, AtomicOutput& output);
 
+/// The same, to byte `to` of a seekable output. Several threads may call it at once. Errors: those of reading and of
+/// write_at().
+Status copy_range_to(const RandomAccessFile& source, u64 offset, u64 size, const AtomicOutput& output, u64 to);
+
 // Writes a large output back to the disk steadily while it is being written.
 
 /// Starts write-back of the finished part of an output in large steps, so that the final sync is short. Drops older

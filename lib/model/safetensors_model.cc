@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/types.h"
+#include "formats/gguf/edit_journal.h"
 #include "formats/pytorch/check_records.h"
 #include "formats/pytorch/contiguous_source.h"
 #include "formats/pytorch/parse.h"
@@ -123,10 +124,31 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 
 }  // namespace
 
+namespace {
+
+// Reports files whose header an edit in place has left half-written.
+void report_interrupted_edits(safetensors::ShardSet& set) {
+  for (const safetensors::ShardFile& file : set.files) {
+    const RandomAccessFile* opened = file.source->as_file();
+    if (opened == nullptr || set.has_checkpoints) continue;
+    std::optional<Finding> finding = gguf::interrupted_edit(*opened, file.path);
+    if (!finding) continue;
+    constexpr std::string_view other = "gguf-edit --recover", own = "st-edit --recover";
+    if (const std::size_t at = finding->message.find(other); at != std::string::npos) {
+      finding->message.replace(at, other.size(), own);
+    }
+    finding->file = file.base_name;
+    set.findings.add(std::move(*finding));
+  }
+}
+
+}  // namespace
+
 Result<SafetensorsModel> open_safetensors_model(const std::string& path, ModulesWanted modules, OutsideLinks links,
                                                 FolderFile opened, bool ignore_index) {
   SafetensorsModel model;
   MU_ASSIGN(model.set, safetensors::open_set(path, links, std::move(opened), ignore_index, read_checkpoint));
+  report_interrupted_edits(model.set);
   model.folder = ModelFolder(config_folder(model.set), links);
   if (modules == ModulesWanted::none) return model;
   // For a single file at an address, read only that file.

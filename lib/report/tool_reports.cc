@@ -14,11 +14,12 @@
 
 namespace modelutils {
 
-std::string checkpoint_json(const TransferReport& report) {
+std::string checkpoint_json(const to_safetensors::StReport& report) {
   json::Writer out;
   {
     const auto in_object = out.object();
-    out.member("schema", "pt2st/1");
+    const bool is_edit = report.kind == ReportKind::st_edit;
+    out.member("schema", is_edit ? "st-edit/1" : "pt2st/1");
     out.member("input", report.input);
     out.member("output", report.output);
     out.member("dry_run", report.dry_run);
@@ -36,12 +37,22 @@ std::string checkpoint_json(const TransferReport& report) {
       for (const TensorReport& tensor : report.tensors) {
         const auto in_item = out.object();
         out.member("name", tensor.name);
+        if (is_edit) {
+          out.member("source", tensor.source);
+          out.member("source_dtype", tensor.source_form);
+        }
         out.member("dtype", tensor.form);
         out.values("shape", tensor.shape);
         out.member("bytes", tensor.bytes);
         out.member("file", tensor.file);
+        if (!is_edit) continue;
+        out.member_or_null("exact", tensor.exact);
+        out.member("relative_rms_error", tensor.rms);
+        out.member("max_abs_error", tensor.max_abs);
+        if (!tensor.reason.empty()) out.member("reason", tensor.reason);
       }
     }
+    if (is_edit) out.values("changes", report.changes);
     {
       const auto in_shared = out.array("shared");
       for (const auto& [name, kept] : report.shared) {
@@ -61,13 +72,49 @@ std::string checkpoint_json(const TransferReport& report) {
   return out.text();
 }
 
-std::string checkpoint_text(const TransferReport& report, bool all) {
+namespace {
+
+std::string tensor_line(const TensorReport& tensor) {
+  std::string text = escape(tensor.name);
+  if (tensor.source != tensor.name) text += fmt::format(" ← {}", escape(tensor.source));
+  text += fmt::format("  {}  ", shape_text(tensor.shape));
+  if (tensor.source_form != tensor.form) text += fmt::format("{} → ", tensor.source_form);
+  text += tensor.form;
+  if (tensor.rms && tensor.exact == false) text += fmt::format("  RMS error {}", error_percent(*tensor.rms));
+  if (!tensor.reason.empty()) text += fmt::format("  {}", escape(tensor.reason));
+  return text + "\n";
+}
+
+// "12 of 20 tensors rounded, RMS error at most 0.17 % (NAME)", or "bit for bit".
+std::string error_line(const TransferReport& report) {
+  u64 changed = 0, exact = 0;
+  const TensorReport* worst = nullptr;
+  for (const TensorReport& tensor : report.tensors) {
+    if (tensor.source_form == tensor.form && tensor.exact == true && tensor.reason.empty()) continue;
+    ++changed;
+    if (tensor.exact == true) ++exact;
+    if (tensor.rms && (worst == nullptr || *tensor.rms > *worst->rms)) worst = &tensor;
+  }
+  if (changed == 0) return "bit for bit";
+  if (report.dry_run) return fmt::format("{} of them with new values", changed);
+  if (exact == changed) return fmt::format("{} of them with new values, all exact", changed);
+  std::string text = fmt::format("{} of them rounded", changed - exact);
+  if (worst != nullptr) {
+    text += fmt::format(", RMS error at most {} ({})", error_percent(*worst->rms), escape(worst->name));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string checkpoint_text(const to_safetensors::StReport& report, bool all) {
   std::string text;
   u64 bytes = 0;
   for (const TensorReport& tensor : report.tensors) {
     bytes += tensor.bytes;
-    if (all) text += fmt::format("{}  {}  {}\n", escape(tensor.name), shape_text(tensor.shape), tensor.form);
+    if (all) text += tensor_line(tensor);
   }
+  for (const std::string& change : report.changes) text += escape(change) + "\n";
   for (const auto& [name, kept] : report.shared) {
     text += fmt::format("{} is {}: written once\n", escape(name), escape(kept));
   }
@@ -80,7 +127,8 @@ std::string checkpoint_text(const TransferReport& report, bool all) {
     for (const OutputFile& file : report.files)
       text += fmt::format("would write {}: {}\n", escape(file.path), byte_text(file.bytes));
   }
-  return text + fmt::format("{}, {}, bit for bit\n", counted(report.tensors.size(), "tensor"), byte_text(bytes));
+  return text +
+         fmt::format("{}, {}, {}\n", counted(report.tensors.size(), "tensor"), byte_text(bytes), error_line(report));
 }
 
 std::string extract_json(const ExtractReport& report) {

@@ -1,21 +1,22 @@
-// The reports of gguf-quantize, pt2st and model-diff --extract-lora, for people and as JSON ("gguf-quantize/1",
-// "pt2st/1", "extract-lora/1" in docs/json.md).
+// The reports of gguf-quantize, st-edit, pt2st and model-diff --extract-lora, for people and as JSON
+// ("gguf-quantize/1", "st-edit/1", "pt2st/1", "extract-lora/1" in docs/json.md).
 #pragma once
 
 #include <string>
 
 #include "compare/extract_adapter.h"
 #include "convert/requantize/quantize_model.h"
+#include "convert/to_safetensors/edited_set.h"
 #include "convert/transfer/report.h"
 
 namespace modelutils {
 
-// The report of pt2st, for scripts (pt2st/1, docs/json.md) and for people.
+// The report of st-edit and pt2st, for scripts (st-edit/1 and pt2st/1, docs/json.md) and for people.
 
 /// Returns one JSON object and a line feed.
-std::string checkpoint_json(const TransferReport& report);
+std::string checkpoint_json(const to_safetensors::StReport& report);
 /// `all`: list every tensor as well.
-std::string checkpoint_text(const TransferReport& report, bool all);
+std::string checkpoint_text(const to_safetensors::StReport& report, bool all);
 
 // The report of model-diff --extract-lora, for scripts (extract-lora/1, docs/json.md) and for people.
 

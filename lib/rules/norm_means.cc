@@ -64,6 +64,7 @@ struct Mean {
   u64 elements = 0;
   u64 tensors = 0;
   std::string first;
+  std::vector<std::size_t> places = {};
 
   double value() const { return sum / static_cast<double>(elements); }
 };
@@ -77,12 +78,22 @@ void add(const Catalog& catalog, const Tensor& tensor, Mean& mean) {
   if (!values.read_values(0, gains)) return;
   for (const float gain : gains) mean.sum += gain;
   mean.elements += elements;
+  mean.places.push_back(static_cast<std::size_t>(&tensor - catalog.tensors.data()));
   if (mean.tensors++ == 0) mean.first = tensor.name;
 }
 
 constexpr double half = 0.5;  // halfway between correct gains and gains shifted by one
 
+// Returns what corrects the gains: 1, -1, or 0 if they are correct.
+float correction_of(const Mean& mean, Centre centre, bool may_be_unshifted) {
+  if (mean.elements == 0) return 0;
+  const double right = centre == Centre::one ? 1 : 0;
+  if (mean.value() > right + half) return -1;
+  return centre == Centre::one && may_be_unshifted && mean.value() < right - half ? 1.0F : 0.0F;
+}
+
 void judge(const Mean& mean, Centre centre, bool may_be_unshifted, std::string_view where, FindingLog& log) {
+  const float correction = correction_of(mean, centre, may_be_unshifted);
   if (mean.elements == 0) return;
   const double right = centre == Centre::one ? 1 : 0;
   const double found = mean.value();
@@ -92,9 +103,9 @@ void judge(const Mean& mean, Centre centre, bool may_be_unshifted, std::string_v
                             happened, counted(mean.tensors - 1, "norm"), found, right, where),
                 at_tensor(mean.first));
   };
-  if (found > right + half) {
+  if (correction < 0) {
     say("data-norms-shifted", "had 1 added once too often");
-  } else if (centre == Centre::one && may_be_unshifted && found < right - half) {
+  } else if (correction > 0) {
     say("data-norms-unshifted", "lack the 1 that should be added");
   }
 }
@@ -107,7 +118,9 @@ bool is_of_block(const hf::Config& config, std::string_view name) {
   return in_layer && in_layer->layer >= config.block_count.value_or(arch::max_layers);
 }
 
-void check_directory(const SafetensorsModel& model, const Catalog& catalog, FindingLog& log) {
+// Calls visit(norms, centre, may be unshifted, where) for the norms of the layers and those of prediction blocks.
+template <typename Visit>
+void for_each_group(const SafetensorsModel& model, const Catalog& catalog, const Visit& visit) {
   if (!model.config) return;
   for (const Norms& norms : norms_of_directories) {
     if (!arch::has_name(norms.types, model.config->model_type)) continue;
@@ -122,10 +135,16 @@ void check_directory(const SafetensorsModel& model, const Catalog& catalog, Find
     const std::string_view where = !norms.layout_tells ? "for this class"
                                    : layout.is_mlx()   ? "with convolutions in mlx-lm's layout"
                                                        : "with convolutions in the published layout";
-    judge(trunk, centre, true, where, log);
+    visit(trunk, centre, true, where);
     // mlx-lm drops such blocks; other tools may keep their norms as published (docs/conversion.md).
-    judge(blocks, centre, false, where, log);
+    visit(blocks, centre, false, where);
   }
+}
+
+void check_directory(const SafetensorsModel& model, const Catalog& catalog, FindingLog& log) {
+  for_each_group(model, catalog, [&](const Mean& mean, Centre centre, bool may_be_unshifted, std::string_view where) {
+    judge(mean, centre, may_be_unshifted, where, log);
+  });
 }
 
 void check_gguf_file(const gguf::SplitSet& set, const Catalog& catalog, FindingLog& log) {
@@ -140,6 +159,17 @@ void check_gguf_file(const gguf::SplitSet& set, const Catalog& catalog, FindingL
 }
 
 }  // namespace
+
+std::vector<ShiftedNorms> shifted_norms(const Model& model, const Catalog& catalog) {
+  std::vector<ShiftedNorms> groups;
+  if (!model.safetensors) return groups;
+  for_each_group(*model.safetensors, catalog,
+                 [&](const Mean& mean, Centre centre, bool may_be_unshifted, std::string_view) {
+                   const float shift = correction_of(mean, centre, may_be_unshifted);
+                   if (shift < 0 || shift > 0) groups.push_back({mean.places, mean.value(), shift});
+                 });
+  return groups;
+}
 
 void check_norm_means(const Model& model, const Catalog& catalog, FindingLog& log) {
   if (model.safetensors) check_directory(*model.safetensors, catalog, log);

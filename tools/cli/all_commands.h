@@ -9,8 +9,8 @@
 #include "cli/ls_options.h"
 #include "cli/mlx2gguf_options.h"
 #include "cli/model_diff_options.h"
-#include "cli/pt2st_options.h"
 #include "cli/quantize_options.h"
+#include "cli/st_edit_options.h"
 #include "cli/verify_options.h"
 
 namespace modelutils::cli {
@@ -30,6 +30,7 @@ void for_each_command(const Visit& visit) {
   visit(ls_command);
   visit(pt2st_command);
   visit(st_dump_command);
+  visit(st_edit_command);
   visit(verify_command);
 }
 

@@ -93,6 +93,7 @@ struct Command::State {
   void collect_ordered();
   std::string path_of(const Flag& flag, std::string value) const;
   const Flag* find_long(std::string_view long_name) const;
+  std::string own_name(std::string argument) const;
   Result<std::string> help(const Command& command) const;
 
   std::string name;
@@ -254,7 +255,22 @@ void Command::State::collect_ordered() {
   }
 }
 
+// Replaces a name that another tool has for one of the flags.
+std::string Command::State::own_name(std::string argument) const {
+  const std::size_t end = std::min(argument.find('='), argument.size());
+  const std::string_view given = std::string_view(argument).substr(0, end);
+  for (const Flag& flag : flags) {
+    bool is_meant = false;
+    for_each_name(flag.synonyms, [&](std::string_view each) { is_meant = is_meant || each == given; });
+    if (is_meant) return std::string(flag.long_name()) + argument.substr(end);
+  }
+  return argument;
+}
+
 Status Command::State::parse(std::vector<std::string> arguments) {
+  for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+    if (arguments[i].starts_with("--")) arguments[i] = own_name(std::move(arguments[i]));
+  }
   // CLI11 takes the next argument as the value of "--flag=", so pass the empty value as a separate argument.
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     std::string& argument = arguments[i];

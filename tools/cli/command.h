@@ -66,6 +66,7 @@ struct Flag {
   bool in_usage = false;                        ///< shown in the usage line, because the tool hardly works without it
   bool may_lack = false;                        ///< for a positional argument: the tool itself reports its absence
   bool repeatable = false;                      ///< set by Command::add() for lists
+  std::string synonyms = {};  ///< names of the same flag in other tools, "--a|--b": accepted, but not listed
 
   bool is_positional() const { return names[0] != '-'; }
   /// Returns the name used in messages: "--output" for "-o,--output".

@@ -32,7 +32,9 @@ constexpr ForeignOption rows[] = {
     {"--tensor-type", "--tensor"},
     {"--lora-scaled", "--lora", "write --lora ADAPTER=SCALE"},
     {"--max-shard-size", "--shard-size"},
-    {"--max-shard-size|--split|--shard-size", "--split-max-size"},
+    {"--split|--split-size|--shard", "--split-max-size"},
+    {"--split|--split-size|--shard", "--max-shard-size"},
+    {"--to|--torch-dtype|--precision", "--dtype"},
     // Editing.
     {"--merge", "--split-max-size",
      "a split model is always written as one file: name any part of it, and -o OUT.gguf"},

@@ -25,7 +25,8 @@ void add_operations(Command& command, std::vector<Occurrence>& target) {
               .value_name = std::string(info.operands),
               .help = std::string(info.help),
               .group = std::string(operations_group),
-              .kind = kind_of(info.action)};
+              .kind = kind_of(info.action),
+              .synonyms = std::string(info.synonyms)};
     if (info.action == edit::EditAction::copy_keys || info.action == edit::EditAction::graft_mtp)
       flag.file_patterns = {"*.gguf"};
     command.add_ordered(std::move(flag), info.operand_count(), target);
@@ -36,7 +37,8 @@ void add_split(Command& command, edit::SplitOptions& split) {
   command.add_size({.names = "--split-max-size",
                     .value_name = "SIZE",
                     .help = "Split into files of at most SIZE bytes of tensor data each; K, M and G are powers of 1000",
-                    .kind = ValueKind::size},
+                    .kind = ValueKind::size,
+                    .synonyms = "--max-shard-size|--shard-size"},
                    split.max_size);
   command.add({.names = "--split-max-tensors",
                .value_name = "N",

@@ -351,15 +351,22 @@ Status TensorMerge::apply_vector(std::span<float> source) const {
   return {};
 }
 
-Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                       const Base& base, OpenAdapter open) {
-  std::map<std::string, std::vector<TensorMerge::Step>> steps;
-  std::map<std::string, std::vector<u64>> shapes;
+Result<Merges> plan_merge(const std::vector<Wanted>& wanted, const Base& base, OpenAdapter open) {
+  std::vector<std::shared_ptr<Mapped>> all;
   for (const Wanted& each : wanted) {
     auto mapped = std::make_shared<Mapped>();
     mapped->scale = each.scale;
     MU_ASSIGN(mapped->adapter, open(each.directory));
     MU_ASSIGN(mapped->map, map_pairs(mapped->adapter, base, true));
+    all.push_back(std::move(mapped));
+  }
+  return merges_of(all);
+}
+
+Merges merges_of(const std::vector<std::shared_ptr<Mapped>>& all) {
+  std::map<std::string, std::vector<TensorMerge::Step>> steps;
+  std::map<std::string, std::vector<u64>> shapes;
+  for (const std::shared_ptr<Mapped>& mapped : all) {
     for (const Pair& pair : mapped->map.pairs) {
       steps[pair.name].push_back({mapped, &pair, {}});
       shapes[pair.name] = pair.ne;
@@ -372,7 +379,7 @@ Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std
       shapes.try_emplace(saved.name, std::vector<u64>{values.columns, values.rows * values.stack});
     }
   }
-  std::map<std::string, std::shared_ptr<TensorMerge>> merges;
+  Merges merges;
   for (auto& [name, of_tensor] : steps) {
     const std::vector<u64>& ne = shapes[name];
     const u64 rows = checked_product(std::span(ne).subspan(1)).value_or(0);

@@ -102,9 +102,13 @@ class TensorMerge {
 /// Opens an adapter's directory. Implemented in rules/safetensors/rules.h, which convert/ must not include.
 using OpenAdapter = Result<Adapter> (*)(const std::string& directory);
 
+using Merges = std::map<std::string, std::shared_ptr<TensorMerge>>;
+
+/// Returns the merge of each tensor that mapped adapters change, by name.
+Merges merges_of(const std::vector<std::shared_ptr<Mapped>>& all);
+
 /// Maps adapters to a base. Returns the merge of each tensor that they change, by name. Fails like `open` and
 /// map_pairs().
-Result<std::map<std::string, std::shared_ptr<TensorMerge>>> plan_merge(const std::vector<Wanted>& wanted,
-                                                                       const Base& base, OpenAdapter open);
+Result<Merges> plan_merge(const std::vector<Wanted>& wanted, const Base& base, OpenAdapter open);
 
 }  // namespace modelutils::adapter

@@ -14,12 +14,30 @@ u64 Plan::bytes() const {
   return bytes;
 }
 
-Result<std::vector<ValueSums>> write_planned(const Plan& plan, std::span<AtomicOutput> outputs, unsigned threads,
-                                             const EncodeRows& encode, Progress& progress, const TakeRows& take) {
+namespace {
+
+std::vector<StreamFile> stream_files(const Plan& plan, std::span<AtomicOutput> outputs) {
   std::vector<StreamFile> files;
   for (std::size_t i = 0; i < plan.files.size(); ++i) {
     files.push_back({&outputs[i], plan.files[i].header, plan.files[i].size});
   }
+  return files;
+}
+
+}  // namespace
+
+Result<std::vector<ValueSums>> write_planned(const Plan& plan, std::span<const CopiedFrom> copied,
+                                             std::span<AtomicOutput> outputs, unsigned threads,
+                                             const EncodeRows& encode, Progress& progress) {
+  const std::vector<StreamFile> files = stream_files(plan, outputs);
+  MU_ASSIGN(std::vector<ValueSums> errors, stream_tensors(files, plan.stream, copied, threads, encode, progress));
+  for (const StreamFile& file : files) MU_TRY(check_written(*file.output, file.header, file.size));
+  return errors;
+}
+
+Result<std::vector<ValueSums>> write_planned(const Plan& plan, std::span<AtomicOutput> outputs, unsigned threads,
+                                             const EncodeRows& encode, Progress& progress, const TakeRows& take) {
+  const std::vector<StreamFile> files = stream_files(plan, outputs);
   MU_ASSIGN(std::vector<ValueSums> errors, stream_tensors(files, plan.stream, threads, encode, progress, {}, take));
   for (const StreamFile& file : files) MU_TRY(check_written(*file.output, file.header, file.size));
   return errors;

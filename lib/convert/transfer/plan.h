@@ -35,6 +35,11 @@ struct Plan {
 Result<std::vector<ValueSums>> write_planned(const Plan& plan, std::span<AtomicOutput> outputs, unsigned threads,
                                              const EncodeRows& encode, Progress& progress, const TakeRows& take = {});
 
+/// The same with bytes that are copied: `copied` as for stream_tensors().
+Result<std::vector<ValueSums>> write_planned(const Plan& plan, std::span<const CopiedFrom> copied,
+                                             std::span<AtomicOutput> outputs, unsigned threads,
+                                             const EncodeRows& encode, Progress& progress);
+
 /// A file before it is written: its header, followed by zeros or by the bytes of another source.
 class PlannedSource : public ByteSource {
  public:

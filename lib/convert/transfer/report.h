@@ -69,7 +69,7 @@ struct TensorReport {
   std::string reason;                ///< explains a form that is not obvious, and what is inexact
   std::optional<double> rms;         ///< relative; nullopt if unknown
   std::optional<double> max_abs;     ///< nullopt if unknown
-  std::string file = {};             ///< pt2st: base name of its file
+  std::string file = {};             ///< pt2st, st-edit: base name of its file
 };
 
 struct OutputFile {
@@ -79,7 +79,7 @@ struct OutputFile {
 };
 
 /// The tool that reports, which determines the report's title and contents.
-enum class ReportKind : u8 { mlx2gguf, gguf2mlx, pt2st };
+enum class ReportKind : u8 { mlx2gguf, gguf2mlx, pt2st, st_edit };
 
 struct TransferReport {
   ReportKind kind = ReportKind::mlx2gguf;

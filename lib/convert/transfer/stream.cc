@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t most_open = 16;      // output files
 constexpr u64 chunk_bytes = u64{1} << 20;  // bytes of the first part: fits the L2 cache together with its input
+constexpr u64 copied_bytes = u64{8} << 20;
 
 struct Chunk {
   std::size_t tensor;
@@ -26,10 +27,26 @@ struct Chunk {
   bool is_last;  // of its tensor
 };
 
-std::vector<Chunk> make_chunks(std::span<const StreamTensor> tensors) {
+// Divides bytes that are copied at multiples of the step in the output, so that whole blocks can be shared.
+void add_copies(std::vector<Chunk>& chunks, std::size_t number, const StreamTensor& tensor, bool is_pipe) {
+  const u64 step = is_pipe ? chunk_bytes : copied_bytes;
+  const u64 begin = tensor.parts[0].offset;
+  for (u64 first = 0; first < tensor.rows;) {
+    const u64 count = std::min(step - (begin + first) % step, tensor.rows - first);
+    chunks.push_back({number, first, count, first + count == tensor.rows});
+    first += count;
+  }
+}
+
+std::vector<Chunk> make_chunks(std::span<const StreamTensor> tensors, std::span<const CopiedFrom> copied,
+                               bool is_pipe) {
   std::vector<Chunk> chunks;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const StreamTensor& tensor = tensors[i];
+    if (!copied.empty() && copied[i].file != nullptr) {
+      add_copies(chunks, i, tensor, is_pipe);
+      continue;
+    }
     const u64 granule_bytes = std::max<u64>(tensor.parts[0].row_bytes * tensor.granule, 1);
     u64 step = std::max<u64>(chunk_bytes / granule_bytes, 1) * tensor.granule;
     if (tensor.chunk_rows > 0) step = tensor.chunk_rows;
@@ -82,22 +99,24 @@ class Turnstile {
 class Streamer {
  public:
   Streamer(std::span<const StreamFile> files, std::span<const StreamTensor> tensors, unsigned threads,
-           const EncodeRows& encode, Progress& progress, std::span<const WatchRows> watchers, const TakeRows& take)
+           const EncodeRows& encode, Progress& progress, std::span<const WatchRows> watchers, const TakeRows& take,
+           std::span<const CopiedFrom> copied)
       : files_(files),
         tensors_(tensors),
+        copied_(copied),
         encode_(encode),
         progress_(progress),
         watchers_(watchers),
         take_(take),
-        chunks_(make_chunks(tensors)),
+        is_pipe_(files.size() == 1 && files.front().output != nullptr && !files.front().output->is_seekable()),
+        chunks_(make_chunks(tensors, copied, is_pipe_)),
         chunk_errors_(chunks_.size()),
         done_(chunks_.size(), false),
         errors_(tensors.size()),
         by_place_(in_order_of_place(tensors)),
         is_whole_(tensors.size(), false),
         buffers_(std::max(threads, 1u)),
-        turnstiles_(watchers.size()),
-        is_pipe_(files.size() == 1 && files.front().output != nullptr && !files.front().output->is_seekable()) {}
+        turnstiles_(watchers.size()) {}
 
   Result<std::vector<ValueSums>> stream() {
     if (!is_pipe_) {
@@ -177,6 +196,10 @@ class Streamer {
 
   Status process(u64 item, unsigned thread) {
     const std::size_t tensor = chunks_[item].tensor;
+    if (is_copied(tensor) && !is_pipe_) {
+      MU_TRY(copy(chunks_[item]));
+      return finished(item);
+    }
     if (take_) {
       bool is_taken = false;
       MU_TRY(taken_turnstile_.in_turn(item, [&]() -> Status {
@@ -198,6 +221,17 @@ class Streamer {
     return pipe_turnstile_.in_turn(item, [&] { return write_in_order(item, parts[0]); });
   }
 
+  bool is_copied(std::size_t tensor) const { return !copied_.empty() && copied_[tensor].file != nullptr; }
+
+  Status copy(const Chunk& chunk) {
+    const StreamTensor& tensor = tensors_[chunk.tensor];
+    const CopiedFrom& from = copied_[chunk.tensor];
+    MU_TRY(copy_range_to(*from.file, from.offset + chunk.first, chunk.count, *files_[tensor.file].output,
+                         tensor.parts[0].offset + chunk.first));
+    progress_.advance(chunk.count);
+    return {};
+  }
+
   Result<EncodedParts> encode(u64 item, Buffers& buffers, unsigned thread) {
     const Chunk& chunk = chunks_[item];
     const StreamTensor& tensor = tensors_[chunk.tensor];
@@ -206,6 +240,10 @@ class Streamer {
       const auto bytes = static_cast<std::size_t>(chunk.count * tensor.parts[p].row_bytes);
       if (buffers[p].size() < bytes) buffers[p].resize(bytes);
       out[p] = {buffers[p].data(), bytes};
+    }
+    if (is_copied(chunk.tensor)) {
+      MU_TRY(copied_[chunk.tensor].file->read_exact(copied_[chunk.tensor].offset + chunk.first, out[0]));
+      return out;
     }
     ValueSums* error = tensor.is_measured ? &chunk_errors_[item] : nullptr;
     MU_TRY(encode_(chunk.tensor, chunk.first, chunk.count, out, thread, error));
@@ -282,10 +320,12 @@ class Streamer {
 
   std::span<const StreamFile> files_;
   std::span<const StreamTensor> tensors_;
+  std::span<const CopiedFrom> copied_;
   const EncodeRows& encode_;
   Progress& progress_;
   std::span<const WatchRows> watchers_;
   const TakeRows& take_;
+  const bool is_pipe_;
   const std::vector<Chunk> chunks_;
   std::vector<ValueSums> chunk_errors_;
   std::vector<bool> done_;
@@ -300,7 +340,6 @@ class Streamer {
   Turnstile taken_turnstile_;
   std::vector<Turnstile> turnstiles_;
   Turnstile pipe_turnstile_;
-  bool is_pipe_;
 };
 
 }  // namespace
@@ -315,7 +354,15 @@ Result<std::vector<ValueSums>> stream_tensors(std::span<const StreamFile> files,
                                               unsigned threads, const EncodeRows& encode, Progress& progress,
                                               std::span<const WatchRows> watchers, const TakeRows& take) {
   const LogStep step("writing the tensors");
-  return Streamer(files, tensors, threads, encode, progress, watchers, take).stream();
+  return Streamer(files, tensors, threads, encode, progress, watchers, take, {}).stream();
+}
+
+Result<std::vector<ValueSums>> stream_tensors(std::span<const StreamFile> files, std::span<const StreamTensor> tensors,
+                                              std::span<const CopiedFrom> copied, unsigned threads,
+                                              const EncodeRows& encode, Progress& progress) {
+  const LogStep step("writing the tensors");
+  const TakeRows none;
+  return Streamer(files, tensors, threads, encode, progress, {}, none, copied).stream();
 }
 
 }  // namespace modelutils

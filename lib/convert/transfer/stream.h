@@ -12,12 +12,19 @@
 #include "base/error.h"
 #include "convert/transfer/report.h"
 #include "io/atomic_output.h"
+#include "io/random_access_file.h"
 #include "io/standard_output.h"
 
 namespace modelutils {
 
 /// A module may become up to three tensors that are produced together, row by row: weight, scales and biases.
 inline constexpr std::size_t max_parts = 3;
+
+/// A place in a file from which bytes are copied unchanged.
+struct CopiedFrom {
+  const RandomAccessFile* file = nullptr;  ///< nullptr: nothing is copied
+  u64 offset = 0;
+};
 
 /// A tensor, or up to max_parts tensors that are produced together.
 struct StreamTensor {
@@ -64,5 +71,12 @@ using TakeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, 
 Result<std::vector<ValueSums>> stream_tensors(std::span<const StreamFile> files, std::span<const StreamTensor> tensors,
                                               unsigned threads, const EncodeRows& encode, Progress& progress,
                                               std::span<const WatchRows> watchers = {}, const TakeRows& take = {});
+
+/// The same with bytes that are copied from files, by the kernel if possible. `copied` has an element for each tensor:
+/// one with a file stands for the bytes of any number of tensors, has one part with rows of one byte, and is not
+/// encoded.
+Result<std::vector<ValueSums>> stream_tensors(std::span<const StreamFile> files, std::span<const StreamTensor> tensors,
+                                              std::span<const CopiedFrom> copied, unsigned threads,
+                                              const EncodeRows& encode, Progress& progress);
 
 }  // namespace modelutils

@@ -1,4 +1,4 @@
-#include "convert/to_safetensors/checkpoint_to_safetensors.h"
+#include "convert/to_safetensors/st_edit.h"
 
 #include <gtest/gtest.h>
 
@@ -20,14 +20,14 @@ const std::string four = storage("ByteStorage", "0", 4);
 
 class Pt2st : public testing::Test {
  protected:
-  Result<TransferReport> convert(const std::string& input, const std::string& output) {
-    CheckpointOptions options;
+  Result<StReport> convert(const std::string& input, const std::string& output) {
+    StEditOptions options;
     options.input = input;
     options.output = output;
-    options.shard_size = shard_size;
+    if (std::filesystem::is_directory(input)) options.max_shard_size = shard_size;
     options.dry_run = dry_run;
     Progress progress;
-    return checkpoint_to_safetensors(options, progress);
+    return st_edit(options, progress);
   }
 
   /// Returns the bytes of a tensor in the written file or directory.
@@ -113,11 +113,27 @@ TEST_F(Pt2st, Refusals) {
   const std::string sound = dir.write("m.pt", checkpoint(dict({{"w", tensor(four, 0, {4}, {1})}}), {{"0", "abcd"}}));
   ASSERT_TRUE(convert(sound, dir.file("m.safetensors")));
   EXPECT_EQ(convert(sound, dir.file("m.safetensors")).error().code, "out-exists");
-  EXPECT_EQ(convert(dir.file("m.safetensors"), dir.file("x.safetensors")).error().code, "pt2st-input");
-  EXPECT_EQ(convert(sound, "-").error().kind, ErrorKind::usage);
   dry_run = true;
   ASSERT_TRUE(convert(sound, dir.file("d.safetensors")));
   EXPECT_FALSE(std::filesystem::exists(dir.file("d.safetensors")));
+}
+
+TEST(MatchStars, CapturesWhatEachStarMatches) {
+  using Texts = std::vector<std::string_view>;
+  EXPECT_EQ(match_stars("a.*.b.*", "a.1.b.w"), (Texts{"1", "w"}));
+  EXPECT_EQ(match_stars("*", ""), Texts{""});
+  EXPECT_EQ(match_stars("*x*x", "axbxcx"), (Texts{"a", "bxc"}));
+  EXPECT_EQ(match_stars("a?*", "abc"), Texts{"c"});
+  EXPECT_EQ(match_stars("[0-9]*", "7b"), Texts{"b"});
+  EXPECT_EQ(match_stars("plain", "plain"), Texts{});
+  EXPECT_EQ(match_stars("a*a", "a"), std::nullopt);
+  EXPECT_EQ(match_stars("a.*.b", "a.b"), std::nullopt);
+}
+
+TEST(IndexText, IsWhatPythonWrites) {
+  EXPECT_EQ(index_text({{"b", "m2"}, {"a", "m1"}}, 7),
+            "{\n  \"metadata\": {\n    \"total_size\": 7\n  },\n  \"weight_map\": {\n    \"a\": \"m1\",\n    \"b\": "
+            "\"m2\"\n  }\n}\n");
 }
 
 }  // namespace
