@@ -15,11 +15,10 @@ using Rule = Windows::Rule;
 constexpr RuntimeArchitecture architectures[] = {
     // Attention with a cache in every layer.
     {"arcee|arctic|baichuan|bitnet|bloom|chameleon|codeshell|falcon|gptj|grok|grovemoe|jais|jais2|"
-     "llama-embed|maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
+     "maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
      "pockettts|qwen3tts|talkie"},
     // No cache: all tokens are computed at once.
-    {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
-     "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
+    {"dream|llada|llada-moe|rnd1|wavtokenizer-dec|clip",
      {.has_cache = false}},
     {"t5|t5encoder", {.has_encoder = true}},
     // The same layers run several times, each time with their own cache.

@@ -37,9 +37,6 @@ constexpr RuntimeTensors rows[] = {
      ".attn_q_a_norm .attn_q_b .attn_kv_a_mqa .attn_kv_a_norm .attn_k_b .attn_v_b .attn_gate .ffn_norm .ffn_gate "
      ".ffn_up .ffn_down .ffn_gate_inp =.exp_probs_b.bias .ffn_gate_exps .ffn_up_exps .ffn_down_exps .ffn_gate_shexp "
      ".ffn_up_shexp .ffn_down_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .layer_output_norm"},
-    {"bert",
-     "token_embd token_types position_embd cls+ cls.output+ token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
-     ".attn_output+ .attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"bitnet",
      "token_embd output_norm .attn_norm .attn_sub_norm .attn_q =.attn_q.scale .attn_k =.attn_k.scale .attn_v "
      "=.attn_v.scale .attn_output =.attn_output.scale .ffn_norm .ffn_sub_norm .ffn_gate =.ffn_gate.scale .ffn_down "
@@ -91,14 +88,8 @@ constexpr RuntimeTensors rows[] = {
     {"eagle3",
      "=d2t fc enc.output_norm output_norm output token_embd .attn_norm .attn_norm_2 .attn_q .attn_k .attn_v "
      ".attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up rope_freqs"},
-    {"eurobert",
-     "token_embd output_norm .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .ffn_gate "
-     ".ffn_up .ffn_down"},
     {"falcon",
      "token_embd output_norm+ output .attn_norm+ .attn_norm_2+ .attn_qkv .attn_output .ffn_down .ffn_up"},
-    {"gemma-embedding",
-     "token_embd output_norm output dense_2 dense_3 .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output "
-     ".post_attention_norm .attn_k_norm .attn_q_norm .ffn_norm .ffn_gate .ffn_up .ffn_down .post_ffw_norm"},
     {"gemma4-assistant",
      "token_embd output_norm masked_embd_centroids =masked_embd_ordering nextn.post_projection nextn.pre_projection "
      ".attn_norm .attn_q .attn_output .attn_q_norm .post_attention_norm .layer_output_scale rope_freqs .ffn_norm "
@@ -142,13 +133,6 @@ constexpr RuntimeTensors rows[] = {
     {"jais2",
      "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm+ "
      ".ffn_up+ .ffn_down+"},
-    {"jina-bert-v2",
-     "token_embd token_types token_embd_norm+ cls+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_q_norm+ "
-     ".attn_k_norm+ .attn_output+ .attn_output_norm+ .attn_norm_2+ .ffn_gate .ffn_up+ .ffn_down+ "
-     ".layer_output_norm+"},
-    {"jina-bert-v3",
-     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
-     ".attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"kimi-k3",
      "token_embd output_norm output output_res_score .attn_norm .ffn_norm .attn_res_score .ffn_res_score .attn_qkv+ "
      ".attn_q+ .attn_k+ .attn_v+ .ssm_conv1d_q .ssm_conv1d_k .ssm_conv1d_v .ssm_f_a .ssm_f_b .ssm_beta =.ssm_a "
@@ -162,7 +146,7 @@ constexpr RuntimeTensors rows[] = {
     {"llada-moe|maple",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
      ".attn_k_norm .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
-    {"llama-embed|refact",
+    {"refact",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_factors_long rope_factors_short rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+ .ffn_gate_inp .ffn_gate_exps "
      ".ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp"},
@@ -180,9 +164,6 @@ constexpr RuntimeTensors rows[] = {
      ".ffn_gate_inp =.exp_probs_b.bias .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
      ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
      ".nextn.shared_head_head .nextn.shared_head_norm"},
-    {"modern-bert",
-     "token_embd token_embd_norm output_norm .attn_norm .attn_qkv .attn_output .ffn_up .ffn_down .ffn_norm "
-     "cls.output+ cls cls.norm"},
     {"mpt",
      "token_embd position_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_output+ .ffn_norm+ .ffn_down+ "
      ".ffn_up+ .attn_q_norm+ .attn_k_norm+ =.ffn.act.scales"},
@@ -192,14 +173,6 @@ constexpr RuntimeTensors rows[] = {
     {"nanbeige",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output rope_freqs "
      ".ffn_norm .ffn_gate .ffn_down .ffn_up"},
-    {"neo-bert",
-     "token_embd cls+ cls.output+ enc.output_norm .attn_norm .attn_qkv .attn_output .ffn_norm .ffn_up .ffn_down"},
-    {"nomic-bert",
-     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
-     ".attn_output_norm+ .ffn_up+ .ffn_down+ .ffn_gate .layer_output_norm+"},
-    {"nomic-bert-moe",
-     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
-     ".attn_output_norm+ .ffn_up_exps .ffn_down_exps .ffn_gate_inp .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"orion",
      "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm+ "
      ".ffn_gate .ffn_down .ffn_up"},
