@@ -32,7 +32,7 @@ Status write_labels(KeyWriter& out, const Key& key);
 Status read_labels(ConfigWriter& out, const Key& key);
 
 /// Sizes of an encoder. Symbol N: labels of a classifier.
-constexpr std::array<Key, 8> encoder_sizes(EncoderDefaults defaults = {}) {
+constexpr std::array<Key, 9> encoder_sizes(EncoderDefaults defaults = {}) {
   const std::string_view norm =
       defaults.rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
   return {{
@@ -58,6 +58,7 @@ constexpr std::array<Key, 8> encoder_sizes(EncoderDefaults defaults = {}) {
        .fallback = defaults.epsilon,
        .missing = Missing::assume,
        .need = Need::required},
+      {.name = "vocab_size", .fields = "vocab_size", .symbol = "V", .loader_default = "0"},
       {.name = "attention.causal", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume},
       {.name = "classifier.output_labels",
        .type = KeyType::texts,

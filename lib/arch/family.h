@@ -242,7 +242,7 @@ struct Family {
   /// without a function or whose function returns true is used.
   bool (*fits)(const hf::Config&) = nullptr;
   /// Sets sizes of a directory that only config.json shows and no key states.
-  void (*given)(const hf::Config&, Sizes&) = nullptr;
+  void (*config_sizes)(const hf::Config&, Sizes&) = nullptr;
   /// For families that share a GGUF architecture: the first whose condition holds for the file's keys is used.
   ConditionText gguf_when = {};
   /// A pre-tokenizer unique to this family among those of its GGUF architecture. A file that names it belongs to this

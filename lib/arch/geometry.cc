@@ -26,7 +26,7 @@ class Solver {
     }
     n_layer_ = n_layer;
     sizes_.set(symbol::layers, n_layer);
-    if (family_.given != nullptr) family_.given(config_, sizes_);
+    if (family_.config_sizes != nullptr) family_.config_sizes(config_, sizes_);
     derive_layers();
     solve_from_shapes();
     // Use one number of config.json at a time, from the last row to the first: each may allow other sizes to be
@@ -258,7 +258,7 @@ Status check_stated_sizes(const Family& family, const hf::Config& config) {
 
 Sizes stated_sizes(const Family& family, const hf::Config& config) {
   Sizes sizes;
-  if (family.given != nullptr) family.given(config, sizes);
+  if (family.config_sizes != nullptr) family.config_sizes(config, sizes);
   for (const Key* key : keys_of(family)) {
     if (key->symbol.empty() || !sizes.values(key->symbol).empty()) continue;
     if (key->derive_layers != nullptr) {

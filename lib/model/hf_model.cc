@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "arch/encoder_rows.h"
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
@@ -143,7 +144,7 @@ class MatrixCollector {
       return LeftOutReason::activation_scales;
     }
     if (arch::is_prediction_layer(names_, model_.config, name)) return LeftOutReason::prediction;
-    if (!names_.match(name) && names_.leaves_out(name)) return LeftOutReason::unused_head;
+    if (!names_.match(name) && names_.leaves_out(name) && !is_of_classifier(name)) return LeftOutReason::unused_head;
     switch (hf::classify_name(name)) {
       case hf::NameClass::keep: return {};
       case hf::NameClass::prediction: return LeftOutReason::prediction;
@@ -151,6 +152,12 @@ class MatrixCollector {
       case hf::NameClass::derived: break;
     }
     return LeftOutReason::computed;
+  }
+
+  // True for another part of a module that a classifier's rows use, such as a bias that llama.cpp does not add.
+  bool is_of_classifier(std::string_view name) const {
+    return arch::is_classifier(model_.config) &&
+           names_.match(std::string(hf::split_name(name).module) + ".weight").has_value();
   }
 
   void count_block(std::string_view name) {

@@ -83,7 +83,7 @@ constexpr Family bert = {
                "CamembertForSequenceClassification",
     .model_types = "bert|roberta|xlm-roberta|camembert",
     .about = "an encoder; also RoBERTa, XLM-RoBERTa and CamemBERT, and their cross-encoders",
-    .given = set_offset,
+    .config_sizes = set_offset,
     .layer_prefixes = "encoder.layer.",
     .outer_prefixes = "bert.|roberta.|camembert.|model.|transformer.",
     .left_out = "embeddings.position_ids|embeddings.token_type_ids|cls.|lm_head.|pooler.",

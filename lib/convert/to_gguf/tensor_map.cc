@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "arch/encoder_rows.h"
 #include "arch/geometry.h"
 #include "arch/loader_forms.h"
 #include "arch/prediction_rows.h"
@@ -311,8 +312,10 @@ class NameMapper {
 
   // Leaves out tensors that a row uses only in other models, such as the pooler of a classifier.
   void leave_out_heads(std::vector<std::string>& unmapped) {
+    const bool is_classifier = arch::is_classifier(model_.config);
     std::erase_if(unmapped, [&](const std::string& name) {
-      if (!names_.leaves_out(name)) return false;
+      const bool is_used = is_classifier && names_.match(std::string(hf::split_name(name).module) + ".weight");
+      if (is_used || !names_.leaves_out(name)) return false;
       result_.left_out.push_back({name, LeftOutReason::unused_head});
       return true;
     });
