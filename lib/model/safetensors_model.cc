@@ -135,7 +135,7 @@ Status add_dense_file(safetensors::ShardSet& set, const ModelFolder& folder, con
   set.files.push_back(std::move(file));
   set.files.back().is_apart = true;
   for (u32 entry = 0; entry < set.files.back().document.tensors.size(); ++entry) {
-    const bool is_new = set.names.insert(set.files.back().document.tensors[entry].name).second;
+    const bool is_new = set.names.insert(set.files.back().document.tensors[entry].name).is_new;
     (is_new ? set.tensors : set.repeated).push_back({number, entry});
   }
   return {};
