@@ -59,7 +59,8 @@ Status write_labels(KeyWriter& out, const Key& key) {
   const std::map<u64, std::string> labels = labels_of(out.config());
   const bool is_numbered = labels.empty() || labels.rbegin()->first + 1 == labels.size();
   if (count > most_labels || !is_numbered || (!labels.empty() && labels.size() != count)) {
-    return out.refuse("id2label", fmt::format("names {} labels, but the classifier has {} outputs", labels.size(), count));
+    return out.refuse("id2label",
+                      fmt::format("names {} labels, but the classifier has {} outputs", labels.size(), count));
   }
   std::vector<std::string> texts;
   for (u64 i = 0; i < count; ++i) texts.push_back(labels.empty() ? fmt::format("LABEL_{}", i) : labels.at(i));
@@ -78,10 +79,11 @@ Status read_labels(ConfigWriter& out, const Key& key) {
 
 Status warn_of_second_texts(KeyWriter& out) {
   if (out.size("N") == 0 || out.size("T") < 2) return {};
-  out.remark(Severity::note, "type_vocab_size",
-             fmt::format("is {}: the model marks the second text of a pair with type 1, but llama.cpp gives every token "
-                         "type 0, so scores of pairs differ from the model's",
-                         out.size("T")));
+  out.remark(
+      Severity::note, "type_vocab_size",
+      fmt::format("is {}: the model marks the second text of a pair with type 1, but llama.cpp gives every token "
+                  "type 0, so scores of pairs differ from the model's",
+                  out.size("T")));
   return {};
 }
 

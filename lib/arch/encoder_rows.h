@@ -33,8 +33,7 @@ Status read_labels(ConfigWriter& out, const Key& key);
 
 /// Sizes of an encoder. Symbol N: labels of a classifier.
 constexpr std::array<Key, 9> encoder_sizes(EncoderDefaults defaults = {}) {
-  const std::string_view norm =
-      defaults.rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+  const std::string_view norm = defaults.rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
   return {{
       {.name = "block_count", .fields = hf::fields::layers, .symbol = "L", .need = Need::required},
       {.name = "context_length",
@@ -43,10 +42,7 @@ constexpr std::array<Key, 9> encoder_sizes(EncoderDefaults defaults = {}) {
        .missing = Missing::warn,
        .need = Need::required},
       {.name = "embedding_length", .fields = hf::fields::width, .symbol = "E", .need = Need::required},
-      {.name = "feed_forward_length",
-       .fields = hf::fields::feed_forward,
-       .symbol = "F",
-       .need = Need::required},
+      {.name = "feed_forward_length", .fields = hf::fields::feed_forward, .symbol = "F", .need = Need::required},
       {.name = "attention.head_count",
        .fields = hf::fields::heads,
        .symbol = "H",

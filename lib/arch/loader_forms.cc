@@ -119,10 +119,13 @@ namespace {
 // Architectures whose loaders call create_tensor_qkv (src/llama-model.cpp): queries, keys and values in one tensor or
 // three, with or without biases.
 constexpr std::string_view fusing =
-    "afmoe|apertus|bailingmoe|bert|chatglm|cohere2|command-r|deci|deepseek|deepseek2-ocr|dots1|ernie4_5|ernie4_5-moe|eurobert|exaone|"
+    "afmoe|apertus|bailingmoe|bert|chatglm|cohere2|command-r|deci|deepseek|deepseek2-ocr|dots1|ernie4_5|ernie4_5-moe|"
+    "eurobert|exaone|"
     "exaone-moe|"
-    "exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|gemma-embedding|glm4|glm4moe|gpt-oss|granite|granitehybrid|granitemoe|hunyuan-dense|"
-    "hunyuan-moe|hunyuan_vl|internlm2|jamba|jina-bert-v2|kimi-linear|laguna|lfm2|lfm2moe|llama|llama-embed|llama4|mellum|mimo2|minicpm|minimax-"
+    "exaone4|falcon-h1|gemma|gemma2|gemma3|gemma3n|gemma-embedding|glm4|glm4moe|gpt-oss|granite|granitehybrid|"
+    "granitemoe|hunyuan-dense|"
+    "hunyuan-moe|hunyuan_vl|internlm2|jamba|jina-bert-v2|kimi-linear|laguna|lfm2|lfm2moe|llama|llama-embed|llama4|"
+    "mellum|mimo2|minicpm|minimax-"
     "m2|mistral3|"
     "nemotron|nemotron_h|nemotron_h_moe|olmo|olmo2|olmoe|paddleocr|phi2|phi3|phimoe|plamo|qwen2|qwen2moe|qwen2vl|qwen3|"
     "qwen35|"

@@ -180,8 +180,8 @@ bool Names::leaves_out(std::string_view canonical) const {
   for_each_spelling(*family_, canonical, [&](std::string_view spelling) {
     for_each_name(family_->left_out, [&](std::string_view part) {
       const bool is_anywhere = part.starts_with('*');
-      is_listed = is_listed || (is_anywhere ? spelling.find(part.substr(1)) != std::string_view::npos
-                                            : spelling.starts_with(part));
+      is_listed = is_listed ||
+                  (is_anywhere ? spelling.find(part.substr(1)) != std::string_view::npos : spelling.starts_with(part));
     });
     return is_listed;
   });

@@ -76,8 +76,8 @@ class Names {
   std::optional<SourceMatch> match(std::string_view canonical) const;
 
   /// Returns the name as the rows spell it: without an optional prefix (Family::outer_prefixes), or with "model."; with
-  /// weight and bias for LayerNorm's gamma and beta and for the original of a parametrization. Returns names that no row
-  /// uses in any of these spellings unchanged.
+  /// weight and bias for LayerNorm's gamma and beta and for the original of a parametrization. Returns names that no
+  /// row uses in any of these spellings unchanged.
   std::string spelled(std::string_view canonical) const;
 
   /// True if Family::left_out lists the name, with or without an optional prefix.

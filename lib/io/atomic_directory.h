@@ -77,7 +77,8 @@ class AtomicDirectory {
   /// Returns the folder that holds the files until commit().
   const std::string& staging_path() const { return staging_; }
 
-  /// Creates a file in the folder under its final name, which may be "folder/file". Write it, then pass it to close_files().
+  /// Creates a file in the folder under its final name, which may be "folder/file". Write it, then pass it to
+  /// close_files().
   Result<AtomicOutput> create_file(std::string_view name);
   /// Syncs the files and gives them their final names in the staging folder. They can be read there until commit().
   Status close_files(std::span<AtomicOutput> files);
@@ -103,7 +104,7 @@ class AtomicDirectory {
   DirectoryOptions options_;
   TemporaryFileGuard folder_guard_;
   std::vector<std::string> names_;
-  std::vector<std::string> folders_;  // folders in the folder
+  std::vector<std::string> folders_;        // folders in the folder
   std::vector<TemporaryFileGuard> guards_;  // for the files with final names in the staging folder
 };
 

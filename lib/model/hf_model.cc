@@ -122,8 +122,8 @@ class MatrixCollector {
                    module == by_weight.end() ? nullptr : module->second));
         continue;
       }
-      const std::string name = names_.spelled(
-          module != by_weight.end() ? weight_name(*module->second, stored_name) : hf::canonical_name(stored_name));
+      const std::string name = names_.spelled(module != by_weight.end() ? weight_name(*module->second, stored_name)
+                                                                        : hf::canonical_name(stored_name));
       const std::optional<std::string> name_in_block =
           keeps_prediction_ && hf::classify_name(name) != hf::NameClass::derived
               ? arch::name_as_layer(names_, model_.config, name)
@@ -278,10 +278,10 @@ Status check_dense_modules(const HfModel& model) {
   const arch::Names names(*model.family);
   for (const std::string& path : model.config.modules.dense) {
     if (names.match(dense_tensor(path))) continue;
-    return input_error("convert-modules",
-                       fmt::format("is a dense layer behind the model, which llama.cpp does not compute for {}",
-                                   model.family->gguf),
-                       {}, {}, model.opened().folder.file(path));
+    return input_error(
+        "convert-modules",
+        fmt::format("is a dense layer behind the model, which llama.cpp does not compute for {}", model.family->gguf),
+        {}, {}, model.opened().folder.file(path));
   }
   return {};
 }

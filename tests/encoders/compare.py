@@ -115,7 +115,8 @@ def check_back(name, gguf, keys, tensors, directory, complain):
     code, said = tool("gguf2mlx", gguf, *options)
     if code: return complain(f"does not become a directory: {said}")
     vocabulary = ["--no-vocab"] if ONLY_TENSORS else []
-    # What a folder's name tells is gone.
+    # What a folder's name tells is gone. The scores are rows of tokens, so they need the vocabulary.
+    if "cls.output.weight" in tensors and "cls.weight" not in tensors and ONLY_TENSORS: return
     if keys.get(keys["general.architecture"][1] + ".pooling_type") == ["UINT32", 4] and "qwen3" in keys["general.architecture"]:
         vocabulary.append("--rerank")
     code, said = tool("mlx2gguf", f"{directory}/back", "-o", f"{directory}/again.gguf", "--fallback", "f32", *vocabulary)

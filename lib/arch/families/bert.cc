@@ -48,8 +48,7 @@ constexpr auto sizes = [] {
   return keys;
 }();
 constexpr Tensor positions_row[] = {
-    {"position_embd", "E,P",
-     "[O] embeddings.position_embeddings{skip:O P -> P} | [!O] embeddings.position_embeddings"},
+    {"position_embd", "E,P", "[O] embeddings.position_embeddings{skip:O P -> P} | [!O] embeddings.position_embeddings"},
 };
 constexpr Tensor layer[] = {
     {"attn_q", "E,E", "attention.self.query", Need::required, Need::required},
@@ -77,10 +76,11 @@ static Status describe(ConfigWriter& out) {
 constexpr Family bert = {
     .name = "bert",
     .gguf = "bert",
-    .classes = "BertModel|BertForMaskedLM|BertForSequenceClassification|RobertaModel|RobertaForMaskedLM|"
-               "RobertaForSequenceClassification|XLMRobertaModel|XLMRobertaForMaskedLM|"
-               "XLMRobertaForSequenceClassification|CamembertModel|CamembertForMaskedLM|"
-               "CamembertForSequenceClassification",
+    .classes =
+        "BertModel|BertForMaskedLM|BertForSequenceClassification|RobertaModel|RobertaForMaskedLM|"
+        "RobertaForSequenceClassification|XLMRobertaModel|XLMRobertaForMaskedLM|"
+        "XLMRobertaForSequenceClassification|CamembertModel|CamembertForMaskedLM|"
+        "CamembertForSequenceClassification",
     .model_types = "bert|roberta|xlm-roberta|camembert",
     .about = "an encoder; also RoBERTa, XLM-RoBERTa and CamemBERT, and their cross-encoders",
     .config_sizes = set_offset,

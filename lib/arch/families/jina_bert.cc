@@ -122,8 +122,7 @@ constexpr Family jina_bert_v3 = {
     .first_tensors = v3_first,
     .last_tensors = nothing,
     .fixed = {sees_everything},
-    .config = {.fields = "layer_norm_eps|rotary_emb_base",
-               .members = {{"position_embedding_type", "rotary"}}},
+    .config = {.fields = "layer_norm_eps|rotary_emb_base", .members = {{"position_embedding_type", "rotary"}}},
     .cache = {.has_cache = false},
 };
 MU_FAMILY(jina_bert_v3);

@@ -101,7 +101,8 @@ constexpr std::array<Tensor, 2> last = {{
     {"output", "E,V", "lm_head"},
 }};
 // Embedding models end in a dense layer, and may see the whole text.
-constexpr auto last_with_dense = joined(last, std::array<Tensor, 1>{{{"dense_2", "E,Q", "1_Dense.linear", Need::optional}}});
+constexpr auto last_with_dense =
+    joined(last, std::array<Tensor, 1>{{{"dense_2", "E,Q", "1_Dense.linear", Need::optional}}});
 static Status write_causal(KeyWriter& out, const Key& key) {
   if (out.config().architecture == bidirectional_class) out.flag(key.name, false);
   return {};

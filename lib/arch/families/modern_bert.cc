@@ -21,7 +21,8 @@ static Status write_global_period(KeyWriter& out, const Key& key) {
     if (second != types.end() || period == 0) period = static_cast<u64>(second - types.begin());
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (types.size() == out.size("L") && is_global(types[i]) == (i % period == 0)) continue;
-      return out.refuse("layer_types", "is not a period that begins with global attention, the only order in llama.cpp");
+      return out.refuse("layer_types",
+                        "is not a period that begins with global attention, the only order in llama.cpp");
     }
   }
   if (period == 0) return out.refuse("global_attn_every_n_layers", "is 0");
@@ -56,10 +57,7 @@ constexpr Key own[] = {
      .read = read_global_period},
     {.name = "rope.freq_base", .type = KeyType::f32, .write = write_theta, .read = read_theta},
     {.name = "rope.freq_base_swa", .type = KeyType::f32, .write = write_local_theta, .read = read_local_theta},
-    {.name = "hidden_activation",
-     .type = KeyType::text,
-     .write = write_activation_name,
-     .read = read_activation_name},
+    {.name = "hidden_activation", .type = KeyType::text, .write = write_activation_name, .read = read_activation_name},
 };
 // The first layer normalises only the embedding.
 constexpr Tensor layer[] = {
@@ -86,7 +84,8 @@ constexpr Fixed fixed[] = {
     {"mlp_bias", "false", Severity::error, no_biases},
     {"norm_bias", "false", Severity::error, no_biases},
     {"classifier_bias", "false", Severity::error, no_biases},
-    {"classifier_activation", "gelu|gelu_new|gelu_pytorch_tanh", Severity::error, "llama.cpp computes gelu in the head"},
+    {"classifier_activation", "gelu|gelu_new|gelu_pytorch_tanh", Severity::error,
+     "llama.cpp computes gelu in the head"},
 };
 
 // Rank pooling is the mean for this architecture. The class reads the first token unless told otherwise.

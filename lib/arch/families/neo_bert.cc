@@ -40,12 +40,9 @@ static Status read_base(ConfigWriter& out, const Key& key) {
 }
 constexpr Key base[] = {{.name = "rope.freq_base", .type = KeyType::f32, .write = write_base, .read = read_base}};
 constexpr Tensor layer[] = {
-    {"attn_norm", "E", "attention_norm"},
-    {"attn_qkv", "E,3*E", "qkv{H t:3 j:E/H -> t H j}"},
-    {"attn_output", "E,E", "wo"},
-    {"ffn_norm", "E", "ffn_norm"},
-    {"ffn_up", "E,2*F", "ffn.w12"},
-    {"ffn_down", "F,E", "ffn.w3"},
+    {"attn_norm", "E", "attention_norm"}, {"attn_qkv", "E,3*E", "qkv{H t:3 j:E/H -> t H j}"},
+    {"attn_output", "E,E", "wo"},         {"ffn_norm", "E", "ffn_norm"},
+    {"ffn_up", "E,2*F", "ffn.w12"},       {"ffn_down", "F,E", "ffn.w3"},
 };
 constexpr Tensor first[] = {{"token_embd", "E,V", "encoder"}};
 constexpr Tensor last[] = {{"enc.output_norm", "E", "layer_norm"}};

@@ -121,7 +121,8 @@ constexpr Fixed mixture_fixed[] = {
     {"moe_normalize_expert_weights", "false", Severity::error, "llama.cpp does not normalise the experts' weights"},
     {"num_shared_experts", "0", Severity::error, "llama.cpp has no shared experts for this architecture"},
 };
-constexpr std::string_view fields = "n_embd|n_layer|n_head|n_inner|layer_norm_epsilon|rotary_emb_base|activation_function";
+constexpr std::string_view fields =
+    "n_embd|n_layer|n_head|n_inner|layer_norm_epsilon|rotary_emb_base|activation_function";
 constexpr Member members[] = {
     {"qkv_proj_bias", "false"},
     {"mlp_fc1_bias", "false"},

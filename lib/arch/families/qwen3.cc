@@ -34,8 +34,9 @@ constexpr auto last = joined(norm_and_head, std::array<Tensor, 1>{{{"cls.output"
 // The class has one score; a softmax over one is always 1.
 static Status refuse_score(KeyWriter& out) {
   if (!is_classifier(out.config())) return {};
-  return out.refuse("architectures", "is a classifier; llama.cpp's scores for this architecture are a softmax over the "
-                                     "rows, which is always 1 for a single one");
+  return out.refuse("architectures",
+                    "is a classifier; llama.cpp's scores for this architecture are a softmax over the "
+                    "rows, which is always 1 for a single one");
 }
 
 constexpr Family qwen3 = {

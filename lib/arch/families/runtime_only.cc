@@ -18,8 +18,7 @@ constexpr RuntimeArchitecture architectures[] = {
      "maincoder|mpt|orion|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
      "pockettts|qwen3tts|talkie"},
     // No cache: all tokens are computed at once.
-    {"dream|llada|llada-moe|rnd1|wavtokenizer-dec|clip",
-     {.has_cache = false}},
+    {"dream|llada|llada-moe|rnd1|wavtokenizer-dec|clip", {.has_cache = false}},
     {"t5|t5encoder", {.has_encoder = true}},
     // The same layers run several times, each time with their own cache.
     {"nanbeige", {.has_loops = true}},

@@ -347,7 +347,8 @@ class DirectoryPlanner {
   void add_sentence_modules() {
     hf::SentenceModules modules;
     const auto pooling = index_->unsigned_value(index_->arch_key("pooling_type")).value_or(0);
-    if (pooling > 0 && pooling < static_cast<u64>(hf::Pooling::rank)) modules.pooling = static_cast<hf::Pooling>(pooling);
+    if (pooling > 0 && pooling < static_cast<u64>(hf::Pooling::rank))
+      modules.pooling = static_cast<hf::Pooling>(pooling);
     std::vector<hf::DenseSizes> dense;
     u64 width = config_.sizes.get(arch::symbol::embedding);
     for (const DirectoryTensor& tensor : plan_.map.tensors) {

@@ -57,9 +57,8 @@ Result<std::optional<u64>> id_of(const ModelFolder& folder, std::string_view tex
 }  // namespace
 
 bool takes_answers(const arch::Family& family) {
-  return std::ranges::any_of(family.last_tensors, [](const arch::Tensor& row) {
-    return row.name == score_name && row.source.empty();
-  });
+  return std::ranges::any_of(family.last_tensors,
+                             [](const arch::Tensor& row) { return row.name == score_name && row.source.empty(); });
 }
 
 Status find_answers(HfModel& model, std::optional<bool> wanted, FindingLog& remarks) {

@@ -140,7 +140,8 @@ class ModulesReader {
       return refuse(fmt::format("is a dense layer with the activation '{}'; llama.cpp computes none", activation), file,
                     "activation_function");
     }
-    if (json::bool_member(config, "use_residual").value_or(false)) return refuse("is a dense layer with a residual connection", file, "use_residual");
+    if (json::bool_member(config, "use_residual").value_or(false))
+      return refuse("is a dense layer with a residual connection", file, "use_residual");
     modules_.dense.push_back(path);
   }
 
@@ -191,14 +192,15 @@ std::vector<std::pair<std::string, std::string>> sentence_module_files(const Sen
   if (modules.pooling) {
     list.push_back(module_entry(list.size(), "1_Pooling", "sentence_transformers.models.Pooling"));
     ConfigMembers config = {{"word_embedding_dimension", width}};
-    for (const PoolingMode& mode : pooling_modes) config.push_back({std::string(mode.flag), mode.pooling == modules.pooling});
+    for (const PoolingMode& mode : pooling_modes)
+      config.push_back({std::string(mode.flag), mode.pooling == modules.pooling});
     config.push_back({"include_prompt", true});
     files.emplace_back("1_Pooling/config.json", config_text(config));
   }
   for (std::size_t i = 0; i < modules.dense.size(); ++i) {
     // Without a pooling, every token keeps its vector: the form of pylate.
     list.push_back(module_entry(list.size(), modules.dense[i],
-                                   modules.pooling ? "sentence_transformers.models.Dense" : "pylate.models.Dense.Dense"));
+                                modules.pooling ? "sentence_transformers.models.Dense" : "pylate.models.Dense.Dense"));
     files.emplace_back(modules.dense[i] + "/config.json",
                        config_text({{"in_features", sizes[i].in},
                                     {"out_features", sizes[i].out},

@@ -22,10 +22,10 @@ enum class Pooling : u8 { none, mean, first, last, rank };
 std::string_view pooling_text(u64 number);
 
 struct SentenceModules {
-  bool is_stated = false;          ///< the folder has a modules.json
-  std::optional<Pooling> pooling;  ///< empty without a pooling module: a vector for each token
-  std::vector<std::string> dense;  ///< folders of dense layers, in their order: "2_Dense"
-  std::vector<std::string> prompts;    ///< names of the prompts that the model expects before texts: "query"
+  bool is_stated = false;            ///< the folder has a modules.json
+  std::optional<Pooling> pooling;    ///< empty without a pooling module: a vector for each token
+  std::vector<std::string> dense;    ///< folders of dense layers, in their order: "2_Dense"
+  std::vector<std::string> prompts;  ///< names of the prompts that the model expects before texts: "query"
   /// Set if something follows the model that no GGUF can hold; for converters. Code "convert-modules".
   std::optional<Error> refusal;
 };

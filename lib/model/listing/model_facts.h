@@ -118,8 +118,8 @@ struct ModelFacts {
   std::string rope_scaling;                       ///< "yarn", "linear" …
   std::optional<double> rope_factor;
   std::optional<u64> rope_original_context;
-  std::optional<u64> pooling;      ///< pooling_type: how vectors of tokens become one
-  bool sees_whole_text = false;    ///< attention in both directions
+  std::optional<u64> pooling;       ///< pooling_type: how vectors of tokens become one
+  bool sees_whole_text = false;     ///< attention in both directions
   std::optional<u64> output_width;  ///< of embeddings, if it is not the model's
   std::vector<std::string> labels;  ///< of a classifier
 

@@ -51,8 +51,8 @@ class EmbeddingRules {
       return;
     }
     if (*pooling != static_cast<u64>(hf::Pooling::rank)) return;
-    const bool has_tensors = std::ranges::any_of(
-        set_.files, [](const gguf::SetFile& file) { return !file.document.tensors.empty(); });
+    const bool has_tensors =
+        std::ranges::any_of(set_.files, [](const gguf::SetFile& file) { return !file.document.tensors.empty(); });
     if (!has_tensors || tensor("cls.weight") != nullptr || tensor("cls.output.weight") != nullptr) return;
     log_.error(Scope::model, "gguf-pooling",
                "is 4 (rank), but the file has no classifier (cls.weight, cls.output.weight), so there are no scores",

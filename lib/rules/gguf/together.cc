@@ -50,12 +50,13 @@ class DraftRules {
 
   void check() {
     if (predicts_nothing(draft_) || predicts_nothing(model_)) {
-      return say("general.architecture",
-                 predicts_nothing(draft_)
-                     ? std::string("is an encoder, embedding model or reranker, which predicts no tokens and cannot draft")
-                     : fmt::format("cannot draft for '{}', which predicts no tokens: it is an encoder, embedding model or "
-                                   "reranker",
-                                   name_));
+      return say(
+          "general.architecture",
+          predicts_nothing(draft_)
+              ? std::string("is an encoder, embedding model or reranker, which predicts no tokens and cannot draft")
+              : fmt::format("cannot draft for '{}', which predicts no tokens: it is an encoder, embedding model or "
+                            "reranker",
+                            name_));
     }
     check_vocabulary();
     if (!is_draft_) return;  // a complete model

@@ -391,9 +391,8 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   } else if (!source.gguf && is_projector) {
     MU_ASSIGN(from, DirectorySide::open_projector(std::make_shared<const Model>(std::move(source))));
   } else if (!source.gguf) {
-    MU_ASSIGN(from,
-              DirectorySide::open(std::make_shared<const Model>(std::move(source)), prediction_in(*converted.gguf),
-                                  has_answers(*converted.gguf)));
+    MU_ASSIGN(from, DirectorySide::open(std::make_shared<const Model>(std::move(source)),
+                                        prediction_in(*converted.gguf), has_answers(*converted.gguf)));
   }
   if (!converted.gguf) {
     const std::shared_ptr<const Model> borrowed(std::shared_ptr<const Model>(), &converted);
