@@ -119,6 +119,10 @@ int modelutils::cli::mlx2gguf(int argc, char** argv) {
   if (options.mtp == "keep") options.convert.prediction = PredictionChoice::keep;
   if (options.mtp == "only") options.convert.prediction = PredictionChoice::only;
   if (options.mtp == "drop") options.convert.prediction = PredictionChoice::drop;
+  if (options.rerank && options.no_rerank) {
+    return messages.error(usage_error("--rerank and --no-rerank exclude each other").value());
+  }
+  if (options.rerank || options.no_rerank) options.convert.rerank = options.rerank;
   const auto adapters = cli::wanted_adapters(options.adapters);
   if (!adapters) return messages.error(adapters.error());
   options.convert.adapters = *adapters;

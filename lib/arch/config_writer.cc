@@ -46,6 +46,13 @@ Result<std::vector<float>> ConfigWriter::reals(std::string_view key) const {
   return std::vector<float>(found.begin(), found.end());
 }
 
+Result<std::vector<std::string>> ConfigWriter::texts(std::string_view key) const {
+  const gguf::ArrayRef* array = index_.array_value(index_.arch_key(key));
+  if (array == nullptr || array->element_type != gguf::ValueType::string) return std::vector<std::string>();
+  const gguf::SetFile& file = set_.files.front();
+  return gguf::read_strings(*file.source, file.document, *array);
+}
+
 bool ConfigWriter::has_in_layer(u64 layer, std::string_view name) const {
   return has_tensor(fmt::format("blk.{}.{}", layer, name));
 }

@@ -38,6 +38,8 @@ class ConfigWriter {
   Result<std::vector<u64>> counts(std::string_view key) const;
   Result<std::vector<i64>> integers(std::string_view key) const;
   Result<std::vector<float>> reals(std::string_view key) const;
+  /// Returns the texts of an array key; empty if the key is absent or of another type. Errors: as counts().
+  Result<std::vector<std::string>> texts(std::string_view key) const;
 
   bool has_tensor(std::string_view name) const { return tensors_.contains(name); }
   /// True if any layer has the tensor "blk.N.<name>".

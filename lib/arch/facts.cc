@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "arch/encoder_rows.h"
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
@@ -81,6 +82,9 @@ constexpr FactRow fact_rows[] = {
     {&Facts::rope_factor, "rope.scaling.factor"},
     {&Facts::old_rope_factor, "rope.scale_linear"},
     {&Facts::rope_context, "rope.scaling.original_context_length"},
+    {&Facts::pooling, "pooling_type"},
+    {&Facts::causal, "attention.causal"},
+    {&Facts::output_width, "embedding_length_out"},
     {&Facts::yarn_attention_factor, "rope.scaling.yarn_attn_factor"},
     {&Facts::yarn_extrapolation_factor, "rope.scaling.yarn_ext_factor"},
     {&Facts::yarn_beta_fast, "rope.scaling.yarn_beta_fast"},
@@ -150,6 +154,7 @@ Facts facts_of_family(const hf::Config& config) {
   const Result<ModelKeys> written = write_keys(*family, config, *sizes, false);
   if (!written) return facts;
   facts.architecture = family->gguf;
+  if (is_classifier(config)) facts.labels = label_texts(config);
   for (const FactRow& row : fact_rows) {
     Fact& fact = facts.*row.fact;
     fact.name = facts.architecture + "." + std::string(row.key);
@@ -178,6 +183,10 @@ Result<Facts> read_facts(const gguf::Index& index, const gguf::SetFile& file) {
   if (matrix != nullptr && matrix->ne.size() == 2) facts.embedding_rows = matrix->ne[1];
   for (const FactRow& row : fact_rows) {
     MU_ASSIGN(facts.*row.fact, read_fact(index, file, row.key));
+  }
+  const gguf::ArrayRef* labels = index.array_value(index.arch_key("classifier.output_labels"));
+  if (labels != nullptr && labels->element_type == gguf::ValueType::string && labels->count <= longest_list) {
+    MU_ASSIGN(facts.labels, gguf::read_strings(*file.source, file.document, *labels));
   }
   return facts;
 }
@@ -249,6 +258,10 @@ class Reader {
   Status read_key(const Key& key) {
     MU_ASSIGN(const Fact fact, read_fact(index_, file_, key.name));
     const std::string& name = fact.name;
+    if (key.type == KeyType::texts) {
+      if (fact.list() != nullptr) sizes_.set(key.symbol, fact.list()->length);
+      return {};
+    }
     const bool required = key.need == Need::required;
     const u64 limit = largest_size(key.symbol);
     const bool may_be_layers =

@@ -63,6 +63,7 @@ struct Facts {
   std::string architecture;           ///< general.architecture; empty if absent
   std::optional<u64> tokens;          ///< length of the vocabulary's list
   std::optional<u64> embedding_rows;  ///< rows of token_embd.weight
+  std::vector<std::string> labels;    ///< texts of classifier.output_labels; at most 4,096
 
   Fact layers, predicted_layers, leading_dense_layers, loops;
   Fact context, width, layer_input_width, vocabulary, feed_forward;
@@ -81,6 +82,7 @@ struct Facts {
   Fact norm_epsilon, old_norm_epsilon;
   Fact rotated, rope_base, rope_base_sliding;
   Fact rope_scaling, rope_factor, old_rope_factor, rope_context;
+  Fact pooling, causal, output_width;  ///< pooling_type, attention.causal, embedding_length_out
   Fact yarn_attention_factor, yarn_extrapolation_factor, yarn_beta_fast, yarn_beta_slow;
 };
 

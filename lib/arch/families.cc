@@ -81,6 +81,7 @@ const Family* find_family(const gguf::Index& index) {
   const std::string_view pre = index.string_value("tokenizer.ggml.pre").value_or("");
   const auto is_of_architecture = [&](const PackedFamily::Names& names) { return names.gguf == index.architecture(); };
   const auto fits = [&](const Family& family) {
+    if (!family.gguf_lacks.empty() && index.tensor(family.gguf_lacks) != nullptr) return false;
     const bool has_pre = !pre.empty() && family.gguf_pre == pre;
     return has_pre || holds(family.gguf_when, stated_gguf_sizes(family, index));
   };

@@ -79,6 +79,7 @@ enum class KeyType : u8 {
   flag_layers,  ///< an array with one flag per layer
   flag_trunk,   ///< like flag_layers, but never including blocks that predict further tokens
   text,
+  texts,     ///< an array of strings; the symbol is their number
   u32_list,  ///< an array; its length depends on the key
   f32_list,
 };
@@ -242,6 +243,8 @@ struct Family {
   /// For families that share a class or model type: returns true if the config is of this family. The first family
   /// without a function or whose function returns true is used.
   bool (*fits)(const hf::Config&) = nullptr;
+  /// Sets sizes of a directory that only config.json shows and no key states.
+  void (*config_sizes)(const hf::Config&, Sizes&) = nullptr;
   /// For families that share a GGUF architecture: the first whose condition holds for the file's keys is used.
   ConditionText gguf_when = {};
   /// A pre-tokenizer unique to this family among those of its GGUF architecture. A file that names it belongs to this
@@ -250,8 +253,20 @@ struct Family {
   /// A key that only this family's files have, without the architecture ("rope.dimension_sections"); after '@' a
   /// tensor.
   std::string_view gguf_key = {};
+  /// A tensor that this family's files lack and all other files of the architecture have ("token_types.weight"). The
+  /// family comes before the others.
+  std::string_view gguf_lacks = {};
   std::string_view layer_prefixes = "model.layers.";  ///< several separated by '|', mlx-lm's first
   std::string_view hf_layer_prefix = {};              ///< as published, if that is not the first
+  /// Prefixes that any tensor name of a directory may have besides those in the rows: "bert.|model.". Families whose
+  /// layers begin with "model." also take names without it.
+  std::string_view outer_prefixes = {};
+  /// Beginnings of names that llama.cpp has no use for, unless a row uses them: "cls.predictions.|lm_head.". After '*'
+  /// anywhere in the name.
+  std::string_view left_out = {};
+  /// Parts of names of tensors that the model uses, but a GGUF cannot hold. Left out with a warning unless all values
+  /// are 0.
+  std::string_view lost_unless_zero = {};
   /// Parts of module names that mlx-lm spells in another way, as "published=mlx|…", applied in order: with "moe.=mlp."
   /// the source "moe.gate" means "[hf] moe.gate | mlp.gate | moe.gate". Applies to alternatives without a condition.
   std::string_view renames = {};
@@ -259,6 +274,7 @@ struct Family {
                                                      ///< spelling
   std::string_view activation_names = "silu|swish";  ///< all spellings of it
   OutputHead head = OutputHead::optional;
+  u64 pooling = 0;                  ///< pooling_type of directories without modules.json; 0: no key
   bool tied_by_default = false;     ///< leave out an output head equal to the embedding even if config.json is silent
   bool class_has_defaults = false;  ///< config.json omits values that equal the class's defaults
   bool layers_may_differ = false;   ///< layers of a directory may have different modules

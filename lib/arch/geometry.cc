@@ -26,6 +26,7 @@ class Solver {
     }
     n_layer_ = n_layer;
     sizes_.set(symbol::layers, n_layer);
+    if (family_.config_sizes != nullptr) family_.config_sizes(config_, sizes_);
     derive_layers();
     solve_from_shapes();
     // Use one number of config.json at a time, from the last row to the first: each may allow other sizes to be
@@ -257,6 +258,7 @@ Status check_stated_sizes(const Family& family, const hf::Config& config) {
 
 Sizes stated_sizes(const Family& family, const hf::Config& config) {
   Sizes sizes;
+  if (family.config_sizes != nullptr) family.config_sizes(config, sizes);
   for (const Key* key : keys_of(family)) {
     if (key->symbol.empty() || !sizes.values(key->symbol).empty()) continue;
     if (key->derive_layers != nullptr) {
@@ -289,8 +291,8 @@ std::optional<bool> is_shape_of_mlx(Telling telling, std::span<const u64> shape)
 }  // namespace
 
 void LayoutSigns::see(std::string_view name, std::span<const u64> shape) {
-  if (family_.layout_signs.begin() == family_.layout_signs.end()) return;
-  const std::string canonical = hf::canonical_name(name);
+  if (!names_) return;
+  const std::string canonical = names_->spelled(hf::canonical_name(name));
   if (hf::classify_name(canonical) != hf::NameClass::keep) return;
   for_each_name(family_.layer_prefixes, [&](std::string_view prefix) {
     const std::optional<LayerName> in_layer = layer_name(canonical, prefix);

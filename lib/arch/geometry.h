@@ -3,6 +3,7 @@
 // (docs/conversion.md, "Weak and strong signals").
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,7 +66,9 @@ std::string_view stated_field(const hf::Config& config, std::string_view fields)
 class LayoutSigns {
  public:
   /// `config` gives the layer count; layers after the last one are ignored.
-  LayoutSigns(const Family& family, const hf::Config& config) : family_(family), config_(config) {}
+  LayoutSigns(const Family& family, const hf::Config& config) : family_(family), config_(config) {
+    if (family.layout_signs.begin() != family.layout_signs.end()) names_.emplace(family);
+  }
 
   /// Examines a tensor by its name in the file and its shape in safetensors order.
   void see(std::string_view name, std::span<const u64> shape);
@@ -77,6 +80,7 @@ class LayoutSigns {
  private:
   const Family& family_;
   const hf::Config& config_;
+  std::optional<Names> names_;  // only of families with signs
   std::string_view mlx_, published_;
 };
 

@@ -14,6 +14,7 @@
 namespace modelutils::arch {
 
 std::string KeyWriter::key(std::string_view name) const {
+  if (name.starts_with("tokenizer.")) return std::string(name);
   return fmt::format("{}.{}", family_.gguf, name);
 }
 
@@ -73,6 +74,10 @@ void KeyWriter::reals(std::string_view name, const std::vector<float>& values) {
 
 void KeyWriter::text(std::string_view name, std::string_view value) {
   keys.push_back(gguf::make_key_string(key(name), value));
+}
+
+void KeyWriter::texts(std::string_view name, const std::vector<std::string>& values) {
+  keys.push_back(gguf::make_key_strings(key(name), values));
 }
 
 void KeyWriter::remark(Severity severity, std::string_view field, std::string message) {
@@ -200,6 +205,23 @@ Status check_activation(KeyWriter& out) {
                                               out.family().gguf));
 }
 
+// Writes how the vectors of tokens become one, for any family: from modules.json, or a classifier's.
+Status write_pooling_type(KeyWriter& out) {
+  const hf::SentenceModules& modules = out.config().modules;
+  u64 type = modules.is_stated ? 0 : out.family().pooling;
+  if (modules.pooling) type = static_cast<u64>(*modules.pooling);
+  if (out.size("N") > 0) type = static_cast<u64>(hf::Pooling::rank);
+  if (!modules.prompts.empty()) {
+    std::string names;
+    for (const std::string& name : modules.prompts) names += (names.empty() ? "'" : ", '") + name + "'";
+    out.remark(Severity::note, "prompts",
+               fmt::format("has {} {}, which the model expects before texts; a GGUF cannot hold them, so clients must "
+                           "add them (config_sentence_transformers.json)",
+                           modules.prompts.size() == 1 ? "the prompt" : "the prompts", names));
+  }
+  return type > 0 ? out.count("pooling_type", type) : Status{};
+}
+
 }  // namespace
 
 Status refuse_unsupported(const Family& family, const hf::Config& config, const Sizes& sizes) {
@@ -221,6 +243,7 @@ Result<ModelKeys> write_keys(const Family& family, const hf::Config& config, con
   MU_TRY(check_activation(out));
   RowWriter rows(out);
   for (const Key* key : keys_of(family)) MU_TRY(rows.write(*key));
+  MU_TRY(write_pooling_type(out));
   MU_TRY(leave_out_unused_window(out));
   for (const Check check : family.checks) MU_TRY(check(out));
   for_each_broken(family, config, sizes, [&](const Fixed& fixed, const std::string& stated) {

@@ -39,6 +39,7 @@ class KeyWriter {
   void flags(std::string_view name, const std::vector<bool>& values);
   void reals(std::string_view name, const std::vector<float>& values);  ///< one per layer
   void text(std::string_view name, std::string_view value);
+  void texts(std::string_view name, const std::vector<std::string>& values);
   /// Writes one number if all layers have the same, otherwise one per layer.
   Status count_or_layers(std::string_view name, const std::vector<u64>& values);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "arch/stacks.h"
 
@@ -135,6 +136,65 @@ std::optional<SourceMatch> Names::match(std::string_view canonical) const {
   if (at == by_pattern_.end()) return std::nullopt;
   found.uses = &at->second;
   return found;
+}
+
+namespace {
+
+// Visits the name without its optional prefixes, one prefix less at a time, and then with "model.".
+template <typename Visit>
+void for_each_spelling(const Family& family, std::string_view canonical, Visit visit) {
+  std::string_view name = canonical;
+  for (bool has_prefix = true; has_prefix;) {
+    if (visit(name)) return;
+    has_prefix = false;
+    for_each_name(family.outer_prefixes, [&](std::string_view prefix) {
+      if (has_prefix || !name.starts_with(prefix)) return;
+      name.remove_prefix(prefix.size());
+      has_prefix = true;
+    });
+  }
+  constexpr std::string_view base = "model.";
+  if (!first_name(family.layer_prefixes).starts_with(base) || canonical.starts_with(base)) return;
+  visit(std::string(base) + std::string(canonical));
+}
+
+// Returns the present name of a suffix that older files or parametrized modules have; empty for other names.
+std::string with_usual_suffix(std::string_view name) {
+  constexpr std::pair<std::string_view, std::string_view> suffixes[] = {
+      {".gamma", ".weight"}, {".beta", ".bias"}, {".parametrizations.weight.original", ".weight"}};
+  for (const auto& [old, usual] : suffixes) {
+    if (!name.ends_with(old)) continue;
+    return std::string(name.substr(0, name.size() - old.size())) + std::string(usual);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Names::spelled(std::string_view canonical) const {
+  const std::string usual = with_usual_suffix(canonical);
+  std::string found;
+  for (const std::string_view name : {canonical, std::string_view(usual)}) {
+    if (name.empty() || !found.empty()) continue;
+    for_each_spelling(*family_, name, [&](std::string_view spelling) {
+      if (match(spelling)) found = spelling;
+      return !found.empty();
+    });
+  }
+  return found.empty() ? std::string(canonical) : found;
+}
+
+bool Names::leaves_out(std::string_view canonical) const {
+  bool is_listed = false;
+  for_each_spelling(*family_, canonical, [&](std::string_view spelling) {
+    for_each_name(family_->left_out, [&](std::string_view part) {
+      const bool is_anywhere = part.starts_with('*');
+      is_listed = is_listed ||
+                  (is_anywhere ? spelling.find(part.substr(1)) != std::string_view::npos : spelling.starts_with(part));
+    });
+    return is_listed;
+  });
+  return is_listed;
 }
 
 std::optional<std::string> Names::gguf_tensor(std::string_view canonical) const {

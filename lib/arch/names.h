@@ -75,6 +75,14 @@ class Names {
   /// experts also without). Returns nullopt if no row uses it.
   std::optional<SourceMatch> match(std::string_view canonical) const;
 
+  /// Returns the name as the rows spell it: without an optional prefix (Family::outer_prefixes), or with "model."; with
+  /// weight and bias for LayerNorm's gamma and beta and for the original of a parametrization. Returns names that no
+  /// row uses in any of these spellings unchanged.
+  std::string spelled(std::string_view canonical) const;
+
+  /// True if Family::left_out lists the name, with or without an optional prefix.
+  bool leaves_out(std::string_view canonical) const;
+
   /// Returns the GGUF name of a tensor that maps one to one, neither stacked nor split; otherwise nullopt.
   std::optional<std::string> gguf_tensor(std::string_view canonical) const;
 

@@ -32,6 +32,7 @@ union FamilyFunction {
   Type name;
   MU_FUNCTION(decltype(Family::fits), fits)
   MU_FUNCTION(decltype(Family::factor), factor)
+  MU_FUNCTION(decltype(Family::config_sizes), config_sizes)
   MU_FUNCTION(Check, check)
   MU_FUNCTION(decltype(ConfigForm::describe), describe)
   MU_FUNCTION(decltype(Key::derive), derive)
@@ -109,12 +110,12 @@ MU_MEMBERS(Recurrence, layers, state, interval, keeps_keys, keeps_history)
 MU_MEMBERS(CacheFacts, has_cache, is_latent, windows, recurrence, prediction, may_lack_prediction, indexer,
            cached_layers, shares_last_layers, has_loops, has_router_layer, has_gated_queries, layer_input_width,
            layer_input_has_key, has_alternating_updates, has_encoder)
-MU_MEMBERS(Family, name, gguf, classes, model_types, about, wanted_name, fits, gguf_when, gguf_pre, gguf_key,
-           layer_prefixes, hf_layer_prefix, renames, activation, activation_names, head, tied_by_default,
-           class_has_defaults, layers_may_differ, factor, hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs,
-           loads_without, applies_weight_scales, keys, layer_tensors, first_tensors, last_tensors, prediction,
-           layout_signs, renormalises_experts, unrotated_every, layer_counts, marks, fixed, relations, checks, config,
-           cache, engine, tokenizer)
+MU_MEMBERS(Family, name, gguf, classes, model_types, about, wanted_name, fits, config_sizes, gguf_when, gguf_pre,
+           gguf_key, gguf_lacks, layer_prefixes, hf_layer_prefix, outer_prefixes, left_out, lost_unless_zero, renames,
+           activation, activation_names, head, pooling, tied_by_default, class_has_defaults, layers_may_differ, factor,
+           hf_rope_theta, mlx_rope_theta, mlx_scales_rope, loader_needs, loads_without, applies_weight_scales, keys,
+           layer_tensors, first_tensors, last_tensors, prediction, layout_signs, renormalises_experts, unrotated_every,
+           layer_counts, marks, fixed, relations, checks, config, cache, engine, tokenizer)
 #undef MU_MEMBERS
 
 template <typename T>

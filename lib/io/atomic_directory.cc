@@ -116,9 +116,18 @@ Status may_be_replaced(const std::string& path, const os::FileStatus& there, con
       return refused(path, fmt::format("contains the source '{}' and is not replaced", input));
   }
   return for_each_entry(path, [&](const std::string& name, const os::FileStatus& entry) -> Status {
-    if (was_read(entry)) return refused(path, fmt::format("contains the input '{}' and is not replaced", name));
-    if (entry.is_file() && options.is_ours && options.is_ours(name)) return {};
-    return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", name));
+    const auto check = [&](const std::string& inner, const os::FileStatus& file) -> Status {
+      if (was_read(file)) return refused(path, fmt::format("contains the input '{}' and is not replaced", inner));
+      if (file.is_file() && options.is_ours && options.is_ours(inner)) return {};
+      return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", inner));
+    };
+    if (!entry.is_folder()) return check(name, entry);
+    bool is_empty = true;
+    MU_TRY(for_each_entry(path + "/" + name, [&](const std::string& inner, const os::FileStatus& file) {
+      is_empty = false;
+      return check(name + "/" + inner, file);
+    }));
+    return is_empty ? check(name, entry) : Status{};
   });
 }
 
@@ -184,6 +193,7 @@ AtomicDirectory::AtomicDirectory(AtomicDirectory&& other) noexcept
       options_(std::move(other.options_)),
       folder_guard_(std::move(other.folder_guard_)),
       names_(std::move(other.names_)),
+      folders_(std::move(other.folders_)),
       guards_(std::move(other.guards_)) {}
 
 AtomicDirectory::~AtomicDirectory() {
@@ -191,6 +201,17 @@ AtomicDirectory::~AtomicDirectory() {
 }
 
 Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
+  if (const std::string folder(name.substr(0, name.rfind('/'))); folder.size() < name.size()) {
+    if (std::ranges::find(folders_, folder) == folders_.end()) {
+      const SignalHold hold;
+      const std::string path = staging_ + "/" + folder;
+      if (!os::make_folder(path, replace_ ? 0700 : 0777)) {
+        return output_error("out-open", "the folder cannot be made: " + errno_text(errno), path);
+      }
+      folders_.push_back(folder);
+      guards_.emplace_back(path);
+    }
+  }
   names_.emplace_back(name);
   guards_.emplace_back(staging_ + "/" + names_.back());
   OutputOptions options;
@@ -216,8 +237,8 @@ std::string AtomicDirectory::predecessor_of(const std::string& name) const {
 
 // Copies the access rights of the replaced directory before the rename, so that its new files are no more accessible
 // than the old ones were.
-void AtomicDirectory::take_access() const {
-  const int folder = os::open(staging_, os::reading | os::a_folder | os::no_link);
+void AtomicDirectory::take_access(const std::string& path) const {
+  const int folder = os::open(path, os::reading | os::a_folder | os::no_link);
   if (folder < 0) return;  // remains accessible to its owner only
   const std::string lost = copy_access(path_, folder);
   os::close(folder);
@@ -247,6 +268,7 @@ Status AtomicDirectory::keep_others() {
 
 void AtomicDirectory::remove_staging() {
   for (const std::string& name : names_) os::remove_file(staging_ + "/" + name);
+  for (const std::string& folder : folders_) os::remove_folder(staging_ + "/" + folder);
   os::remove_folder(staging_);
   staging_.clear();
 }
@@ -280,6 +302,12 @@ Status AtomicDirectory::replace() {
   staging_.clear();
   const Status removed = for_each_entry(old, [&](const std::string& name, const os::FileStatus& entry) -> Status {
     if (entry.is_file() && options_.is_ours(name)) os::remove_file(old + "/" + name);
+    if (!entry.is_folder()) return {};
+    MU_TRY(for_each_entry(old + "/" + name, [&](const std::string& inner, const os::FileStatus& file) -> Status {
+      if (file.is_file() && options_.is_ours(name + "/" + inner)) os::remove_file(old + "/" + name + "/" + inner);
+      return {};
+    }));
+    os::remove_folder(old + "/" + name);
     return {};
   });
   if (!removed || !os::remove_folder(old)) {
@@ -292,9 +320,13 @@ Status AtomicDirectory::replace() {
 Status AtomicDirectory::commit() {
   {
     SignalHold hold;
+    for (const std::string& folder : folders_) {
+      if (replace_) take_access(staging_ + "/" + folder);
+      MU_TRY(sync_folder_of(staging_ + "/" + folder + "/file"));
+    }
     if (replace_) {
       MU_TRY(keep_others());
-      take_access();
+      take_access(staging_);
     }
     MU_TRY(sync_folder_of(staging_ + "/file"));
     MU_TRY(replace_ ? replace() : rename_new());

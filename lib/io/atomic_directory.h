@@ -47,7 +47,8 @@ void set_output_remarks(OutputRemarkSink sink);
 void remark_output(const std::string& path, const char* code, const std::string& message);
 
 struct DirectoryOptions {
-  /// May replace an existing directory if it contains only regular files for which `is_ours` returns true.
+  /// May replace an existing directory if it contains only regular files for which `is_ours` returns true, directly or
+  /// in folders of their own: `is_ours` gets "folder/file".
   bool force = false;
   std::function<bool(std::string_view name)> is_ours;
   std::vector<std::string> inputs;  ///< files and folders that are read; none may lie in the replaced directory
@@ -79,7 +80,8 @@ class AtomicDirectory {
   /// Returns the folder that holds the files until commit().
   const std::string& staging_path() const { return staging_; }
 
-  /// Creates a file in the folder under its final name. Write it, then pass it to close_files().
+  /// Creates a file in the folder under its final name, which may be "folder/file". Write it, then pass it to
+  /// close_files().
   Result<AtomicOutput> create_file(std::string_view name);
   /// Syncs the files and gives them their final names in the staging folder. They can be read there until commit().
   Status close_files(std::span<AtomicOutput> files);
@@ -96,7 +98,7 @@ class AtomicDirectory {
   Status rename_new();
   Status replace();
   std::string predecessor_of(const std::string& name) const;
-  void take_access() const;
+  void take_access(const std::string& folder) const;
   Status keep_others();
   void remove_staging();
 
@@ -106,6 +108,7 @@ class AtomicDirectory {
   DirectoryOptions options_;
   TemporaryFileGuard folder_guard_;
   std::vector<std::string> names_;
+  std::vector<std::string> folders_;        // folders in the folder
   std::vector<TemporaryFileGuard> guards_;  // for the files with final names in the staging folder
 };
 

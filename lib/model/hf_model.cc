@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "arch/encoder_rows.h"
 #include "arch/families.h"
 #include "arch/geometry.h"
 #include "arch/key_writer.h"
@@ -32,6 +33,8 @@ std::string_view reason_text(LeftOutReason reason) {
     case LeftOutReason::loader_copy: return "a copy that only llama.cpp's loader needs";
     case LeftOutReason::zero_bias: return "all zero, so it adds nothing";
     case LeftOutReason::beside_model: return "part of another model in the file";
+    case LeftOutReason::unused_head: return "a head of another task, which the model's vectors do not need";
+    case LeftOutReason::lost: return "part of the model, but a GGUF has no place for it";
     case LeftOutReason::beside_weights: return "stored next to the weights";
     case LeftOutReason::in_config: break;
   }
@@ -119,8 +122,8 @@ class MatrixCollector {
                    module == by_weight.end() ? nullptr : module->second));
         continue;
       }
-      const std::string name =
-          module != by_weight.end() ? weight_name(*module->second, stored_name) : hf::canonical_name(stored_name);
+      const std::string name = names_.spelled(module != by_weight.end() ? weight_name(*module->second, stored_name)
+                                                                        : hf::canonical_name(stored_name));
       const std::optional<std::string> name_in_block =
           keeps_prediction_ && hf::classify_name(name) != hf::NameClass::derived
               ? arch::name_as_layer(names_, model_.config, name)
@@ -141,6 +144,7 @@ class MatrixCollector {
       return LeftOutReason::activation_scales;
     }
     if (arch::is_prediction_layer(names_, model_.config, name)) return LeftOutReason::prediction;
+    if (!names_.match(name) && names_.leaves_out(name) && !is_of_classifier(name)) return LeftOutReason::unused_head;
     switch (hf::classify_name(name)) {
       case hf::NameClass::keep: return {};
       case hf::NameClass::prediction: return LeftOutReason::prediction;
@@ -148,6 +152,12 @@ class MatrixCollector {
       case hf::NameClass::derived: break;
     }
     return LeftOutReason::computed;
+  }
+
+  // True for another part of a module that a classifier's rows use, such as a bias that llama.cpp does not add.
+  bool is_of_classifier(std::string_view name) const {
+    return arch::is_classifier(model_.config) &&
+           names_.match(std::string(hf::split_name(name).module) + ".weight").has_value();
   }
 
   void count_block(std::string_view name) {
@@ -271,6 +281,19 @@ Status check_prediction(const HfModel& model, PredictionChoice prediction) {
                      {}, {}, model.directory);
 }
 
+// llama.cpp computes dense layers behind the pooling for few architectures, which have rows for them.
+Status check_dense_modules(const HfModel& model) {
+  const arch::Names names(*model.family);
+  for (const std::string& path : model.config.modules.dense) {
+    if (names.match(dense_tensor(path))) continue;
+    return input_error(
+        "convert-modules",
+        fmt::format("is a dense layer behind the model, which llama.cpp does not compute for {}", model.family->gguf),
+        {}, {}, model.opened().folder.file(path));
+  }
+  return {};
+}
+
 }  // namespace
 
 HfModel::HfModel(std::shared_ptr<const Model> from)
@@ -321,8 +344,10 @@ Result<std::unique_ptr<HfModel>> understand_model(std::shared_ptr<const Model> f
   }
   log_info("{}: '{}' (model_type '{}') is converted as {}", model->config.path, model->config.architecture,
            model->config.model_type, model->family->gguf);
+  if (const auto& refusal = model->config.modules.refusal) return tl::make_unexpected(*refusal);
   MU_TRY(arch::check_stated_sizes(*model->family, model->config));
   MU_TRY(arch::refuse_unsupported(*model->family, model->config, arch::stated_sizes(*model->family, model->config)));
+  MU_TRY(check_dense_modules(*model));
   MatrixCollector collector(*model, prediction);
   MU_TRY(collector.collect());
   MU_TRY(check_prediction(*model, prediction));

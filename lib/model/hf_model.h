@@ -30,6 +30,8 @@ enum class LeftOutReason : u8 {
   in_config,          ///< config.json has the same information
   zero_bias,          ///< a bias of zeros, which GPTQ's writers add to every module
   beside_model,       ///< a part of a file with several models: a VAE, a text encoder
+  unused_head,        ///< heads of a training task, poolers without a classifier: Family::left_out
+  lost,               ///< part of the model that a GGUF cannot hold: Family::lost_unless_zero
   beside_weights,     ///< not a weight of the model: an optimizer's state
 };
 
@@ -73,6 +75,9 @@ struct HfModel {
   std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
   /// Number of blocks that predict further tokens. Their matrices have the names of layers after the last one.
   u64 prediction_blocks = 0;
+  /// Of a reranker that answers yes or no: the rows of the output head for these tokens, which are its scores. Empty
+  /// for other models.
+  std::vector<u64> answers;
 
   const SafetensorsModel& opened() const { return *model->safetensors; }
   StoredPlane plane(const Tensor& tensor) const { return model->catalog().plane_of(tensor); }

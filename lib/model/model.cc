@@ -276,7 +276,7 @@ const Model::OnDemand& Model::names() const {
         continue;
       }
       std::string canonical = hf::canonical_name(tensor.name);
-      if (names) add(names->gguf_tensor(canonical));
+      if (names) add(names->gguf_tensor(names->spelled(canonical)));
       add(std::move(canonical));
     }
   });
@@ -293,7 +293,7 @@ std::optional<std::string> Model::gguf_name(const Tensor& tensor) const {
   if (gguf) return std::string(tensor.name);
   const std::optional<arch::Names>& family = names().family;
   if (!family || is_part(tensor)) return std::nullopt;
-  return family->gguf_tensor(hf::canonical_name(tensor.name));
+  return family->gguf_tensor(family->spelled(hf::canonical_name(tensor.name)));
 }
 
 Result<Model> open_model(PathProbe probe) {

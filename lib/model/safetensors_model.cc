@@ -1,5 +1,7 @@
 #include "model/safetensors_model.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <deque>
 
@@ -95,6 +97,51 @@ FindingLog check_checkpoint_records(const safetensors::ShardSet& set, unsigned t
 
 namespace {
 
+// Keeps a document's text beside the names with the folder in front.
+struct RenamedTensors {
+  std::shared_ptr<const void> original;
+  std::vector<std::string> names;
+};
+
+Status add_dense_file(safetensors::ShardSet& set, const ModelFolder& folder, const std::string& path,
+                      const std::string& name) {
+  MU_ASSIGN(const FolderFile opened, open_in_folder(folder.path, name));
+  if (opened.is_outside && folder.links == OutsideLinks::refuse) {
+    return input_error("io-link-outside", "is a link out of the model's folder");
+  }
+  safetensors::ShardFile file{folder.file(name), name, opened.file, {}};
+  MU_ASSIGN(std::optional<safetensors::ShardContent> checkpoint, read_checkpoint(opened.file, true));
+  if (checkpoint) {
+    file.source = std::move(checkpoint->source);
+    file.document = std::move(checkpoint->document);
+  } else {
+    MU_ASSIGN(file.document, safetensors::parse(*opened.file));
+  }
+  auto renamed = std::make_shared<RenamedTensors>();
+  renamed->original = file.document.storage;
+  renamed->names.reserve(file.document.tensors.size());
+  file.document.names = {};
+  file.document.names.reserve(file.document.tensors.size());
+  for (safetensors::Tensor& tensor : file.document.tensors) {
+    renamed->names.push_back(fmt::format("{}.{}", path, tensor.name));
+    tensor.name = renamed->names.back();
+    file.document.names.insert(tensor.name);
+  }
+  file.document.storage = std::move(renamed);
+  if (set.names.size() == 0) {
+    set.names.reserve(set.tensors.size() + file.document.tensors.size());
+    for (const safetensors::TensorRef ref : set.tensors) set.names.insert(set.tensor(ref).name);
+  }
+  const auto number = static_cast<u32>(set.files.size());
+  set.files.push_back(std::move(file));
+  set.files.back().is_apart = true;
+  for (u32 entry = 0; entry < set.files.back().document.tensors.size(); ++entry) {
+    const bool is_new = set.names.insert(set.files.back().document.tensors[entry].name).is_new;
+    (is_new ? set.tensors : set.repeated).push_back({number, entry});
+  }
+  return {};
+}
+
 std::string config_folder(const safetensors::ShardSet& set) {
   return set.is_directory ? set.path : folder_of(set.path);
 }
@@ -115,6 +162,18 @@ void read_config(SafetensorsModel& model) {
   model.foreign = read_foreign_method(*model.config, method);
 }
 
+/// Adds the weights of dense layers behind the model, which have a folder each. Their names get the folder's in front.
+void open_dense_modules(SafetensorsModel& model) {
+  constexpr std::string_view files[] = {"model.safetensors", "pytorch_model.bin"};
+  for (const std::string& path : model.config->modules.dense) {
+    const auto present = std::ranges::find_if(
+        files, [&](std::string_view file) { return is_present(model.folder.file(fmt::format("{}/{}", path, file))); });
+    const std::string name = fmt::format("{}/{}", path, present == std::end(files) ? files[0] : *present);
+    const Status added = add_dense_file(model.set, model.folder, path, name);
+    if (!added) model.set.findings.error(Scope::container, "st-shard-open", added.error().message, {}, {}, name);
+  }
+}
+
 bool names_quantization_parts(const safetensors::ShardSet& set) {
   return std::ranges::any_of(set.tensors, [&](safetensors::TensorRef ref) {
     const std::string_view name = set.tensor(ref).name;
@@ -123,6 +182,10 @@ bool names_quantization_parts(const safetensors::ShardSet& set) {
 }
 
 }  // namespace
+
+std::string dense_tensor(std::string_view folder) {
+  return fmt::format("{}.linear.weight", folder);
+}
 
 namespace {
 
@@ -154,6 +217,7 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   // For a single file at an address, read only that file.
   const bool is_alone = is_address(path) && !model.set.is_directory && !path.ends_with(".json");
   if (path != "-" && !is_alone) read_config(model);
+  if (model.config && model.set.is_directory) open_dense_modules(model);
   model.has_modules = modules == ModulesWanted::all || model.config || names_quantization_parts(model.set);
   if (!model.has_modules) return model;
   model.modules = find_stored_modules(tensor_refs(model.set), model.quantization, model.foreign);

@@ -16,6 +16,9 @@
 
 namespace modelutils {
 
+/// Returns the name in the set of the matrix of a dense layer that modules.json names: "2_Dense.linear.weight".
+std::string dense_tensor(std::string_view folder);
+
 // Presents a PyTorch checkpoint as a file of a safetensors set, so that code for such sets also works on checkpoints.
 
 /// Reads `source` as a checkpoint; nullopt if pytorch::is_checkpoint() is false. Offsets in the document refer to the

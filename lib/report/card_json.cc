@@ -179,6 +179,10 @@ void write_card_facts(json::Writer& json, const ModelFacts& facts) {
   json.member_or_null("experts_used", facts.experts_used);
   card_range(json, "heads", facts.heads);
   card_range(json, "heads_kv", facts.heads_kv);
+  if (facts.pooling) json.member("pooling", *facts.pooling);
+  if (facts.sees_whole_text) json.member("sees_whole_text", true);
+  if (facts.output_width) json.member("output_width", *facts.output_width);
+  if (!facts.labels.empty()) json.values("labels", facts.labels);
   json.member("tensors", facts.tensors);
   json.member_or_null("parameters", facts.parameters);
   json.member_or_null("active_parameters", facts.active_parameters);

@@ -155,6 +155,7 @@ class TextDump {
     write_attention();
     fact("context", {facts_.context ? thousands(*facts_.context) + " tokens" : "", rope_scaling_text(), cache_text(),
                      window_text()});
+    write_embedding();
     if (facts_.vocabulary) {
       std::string kind = escape(facts_.tokenizer, 32);
       if (!facts_.tokenizer_pre.empty()) kind += (kind.empty() ? "" : ", ") + escape(facts_.tokenizer_pre, 32);
@@ -255,6 +256,24 @@ class TextDump {
     if (!facts_.cache || facts_.cache->sliding_layers == 0) return {};
     return fmt::format("sliding window {} in {} of {}", thousands(facts_.cache->window), facts_.cache->sliding_layers,
                        counted(facts_.cache->cached_layers, "layer"));
+  }
+
+  // How the model's vectors are used, of models that do not generate text.
+  void write_embedding() {
+    const u64 pooling = facts_.pooling.value_or(0);
+    std::vector<std::string> words;
+    if (pooling > 0) words.push_back(fmt::format("pooling: {}", hf::pooling_text(pooling)));
+    if (facts_.sees_whole_text) words.emplace_back("sees the whole text");
+    const std::optional<u64> width = facts_.output_width ? facts_.output_width : facts_.embedding;
+    if (!words.empty() && width && facts_.labels.empty()) words.push_back(thousands(*width) + " dimensions");
+    fact("embedding", words);
+    std::vector<std::string> labels;
+    constexpr std::size_t most = 8, longest = 32;
+    for (std::size_t i = 0; i < facts_.labels.size() && i < most; ++i) {
+      labels.push_back(escape(facts_.labels[i], longest));
+    }
+    if (facts_.labels.size() > most) labels.push_back(fmt::format("and {} more", facts_.labels.size() - most));
+    fact("labels", labels);
   }
 
   void write_attention() {

@@ -46,7 +46,7 @@ namespace {
 
 constexpr std::string_view bold = "\x1b[1m";
 constexpr std::string_view green = "\x1b[32m";
-constexpr std::string_view plain = "\x1b[0m";
+constexpr std::string_view end_of_color = "\x1b[0m";
 
 constexpr u64 fold_from = 3;             // two lines tell more than one line with a count
 constexpr std::size_t max_notes = 1000;  // bounds memory: hostile files may produce a distinct note for each path
@@ -120,7 +120,7 @@ std::vector<std::optional<std::string>> count_repeated(const Findings& findings)
 }
 
 std::string VerifyText::colored(std::string_view text, std::string_view color) const {
-  return options_.color ? fmt::format("{}{}{}", color, text, plain) : std::string(text);
+  return options_.color ? fmt::format("{}{}{}", color, text, end_of_color) : std::string(text);
 }
 
 // Returns a line that begins with `head`, which takes `columns` and may be coloured, wrapped if that is wanted.

@@ -67,6 +67,11 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .kind = ValueKind::output_file,
                .file_patterns = {"*.gguf"}},
               convert.with_projector);
+  command.add({.names = "--rerank",
+               .help = "Convert a Qwen3-Reranker: the rows of 'yes' and 'no' become its scores (default: if README.md "
+                       "or the folder has that name)"},
+              arguments.rerank);
+  command.add({.names = "--no-rerank", .help = "Convert it as a language model"}, arguments.no_rerank);
   command.add({.names = "--no-vocab", .help = "Leave out the tokenizer"}, convert.no_vocab);
   command.add_size(
       {.names = "--split-max-size",

@@ -16,6 +16,7 @@ struct Mlx2ggufArguments {
   std::string base;  ///< the base model of an adapter
   std::vector<std::string> adapters;
   bool follow_links = false;
+  bool rerank = false, no_rerank = false;
 };
 
 /// Defines all flags. parse() fills `arguments`, which must outlive the command.

@@ -175,4 +175,63 @@ constexpr Family gemma3 = {
 };
 MU_FAMILY(gemma3);
 
+// EmbeddingGemma: a Gemma 3 that sees the whole text, and up to two dense layers behind the pooling. A file whose
+// layers all slide makes llama.cpp abort.
+constexpr Key embedding_keys[] = {
+    sliding_window("512", Missing::warn, Need::required),
+    window_pattern<6>,
+    {.name = "attention.causal", .type = KeyType::flag, .fallback = "false", .missing = Missing::assume},
+    {.name = "dense_2_feat_in", .fallback = "E", .missing = Missing::assume, .when = "Q"},
+    {.name = "dense_2_feat_out", .symbol = "Q", .when = "Q"},
+    {.name = "dense_3_feat_in", .symbol = "Qi", .when = "Qi"},
+    {.name = "dense_3_feat_out", .fallback = "E", .missing = Missing::assume, .when = "Qi"},
+};
+constexpr Tensor embedding_ends[] = {
+    {"output_norm", "E", "model.norm@add_one"},
+    {"dense_2", "E,Q", "2_Dense.linear", Need::optional},
+    {"dense_3", "Qi,E", "3_Dense.linear", Need::optional},
+};
+static Status check_embedding(KeyWriter& out) {
+  if (out.size("Q") != 0 && out.size("Q") != (out.size("Qi") != 0 ? out.size("Qi") : out.size("E"))) {
+    return out.refuse("modules.json", "names dense layers whose widths do not fit each other");
+  }
+  if (window_period(out, 6) > out.size("L")) {
+    return out.refuse("layer_types", "has no layer with full attention, without which llama.cpp aborts");
+  }
+  return check_local_scaling(out);
+}
+static Status describe_embedding(ConfigWriter& out) {
+  out.set("use_bidirectional_attention", true);
+  set_scale(out, 62);
+  return {};
+}
+
+constexpr Family gemma_embedding = {
+    .name = "gemma-embedding",
+    .gguf = "gemma-embedding",
+    .classes = "Gemma3TextModel",
+    .model_types = "embedding_gemma",
+    .about = "a Gemma 3 that sees the whole text; dense layers behind the pooling",
+    .left_out = "lm_head.",
+    .activation = "gelu_pytorch_tanh",
+    .activation_names = gelus,
+    .head = OutputHead::never,
+    .class_has_defaults = true,
+    .hf_rope_theta = 1e6,
+    .keys = {gemma3_sizes, rope_keys, embedding_keys},
+    .layer_tensors = {shifted_attention, shifted_qk_norms, four_norms, gated_feed_forward, last_norm},
+    .last_tensors = embedding_ends,
+    .fixed = {rotates_halves,
+              {"use_bidirectional_attention", "true", Severity::error,
+               "llama.cpp computes attention over the whole text for this architecture"}},
+    .checks = {check_embedding, check_gemma3_scale},
+    .config = {.fields = "hidden_act|hidden_activation|rope_local_base_freq|sliding_window_pattern",
+               .members = {{"attention_bias", "false"}},
+               .describe = describe_embedding,
+               .model_type = "gemma3_text"},
+    .cache = {.has_cache = false, .windows = {.rule = Windows::Rule::period, .period = 6}},
+    .tokenizer = {.never_prefixes_space = true, .infills_by_text = true},
+};
+MU_FAMILY(gemma_embedding);
+
 }  // namespace modelutils::arch::families::gemma

@@ -4,9 +4,12 @@
 
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
+#include "arch/key_writer.h"
 #include "formats/hf/config.h"
 
 namespace modelutils::arch::families::lfm2 {
+
+constexpr std::string_view bidirectional_class = "Lfm2BidirectionalModel";
 
 // Returns 0 KV heads for convolution layers, by which the loader recognises them.
 static std::vector<u64> key_heads(const hf::Config& config, const Sizes& sizes) {
@@ -93,9 +96,20 @@ constexpr auto dense_everywhere = [] {
   named(rows, "ffn_down").source = "feed_forward.w2 | feed_forward.down_proj";
   return rows;
 }();
-constexpr Tensor last[] = {
+constexpr std::array<Tensor, 2> last = {{
     {"token_embd_norm", "E", "model.embedding_norm"},
     {"output", "E,V", "lm_head"},
+}};
+// Embedding models end in a dense layer, and may see the whole text.
+constexpr auto last_with_dense =
+    joined(last, std::array<Tensor, 1>{{{"dense_2", "E,Q", "1_Dense.linear", Need::optional}}});
+static Status write_causal(KeyWriter& out, const Key& key) {
+  if (out.config().architecture == bidirectional_class) out.flag(key.name, false);
+  return {};
+}
+constexpr Key embedding_model[] = {
+    {.name = "embedding_length_out", .symbol = "Q", .when = "Q"},
+    {.name = "attention.causal", .type = KeyType::flag, .write = write_causal},
 };
 constexpr Fixed fixed[] = {
     rotates_halves,
@@ -113,6 +127,7 @@ static Status describe(ConfigWriter& out) {
   out.set("block_auto_adjust_ff_dim", false);
   out.set("full_attn_idxs", layers_with_heads(out, 0));
   out.set("layer_types", kinds_by_heads(out, "full_attention", "conv"));
+  if (out.flag("attention.causal") == false) set_identity(out, bidirectional_class, "lfm2");
   return {};
 }
 static Status describe_mixture(ConfigWriter& out) {
@@ -130,16 +145,16 @@ constexpr Member members[] = {
 constexpr Family lfm2 = {
     .name = "lfm2",
     .gguf = "lfm2",
-    .classes = "Lfm2ForCausalLM|LFM2ForCausalLM",
+    .classes = "Lfm2ForCausalLM|LFM2ForCausalLM|Lfm2Model|Lfm2BidirectionalModel",
     .model_types = "lfm2",
     .about = "short convolutions in most layers, attention in the others",
     .tied_by_default = true,
     .hf_rope_theta = 1e6,
     .mlx_scales_rope = false,
     .loader_needs = "attention.head_count_kv",
-    .keys = {sizes, rope_keys, own},
+    .keys = {sizes, rope_keys, own, embedding_model},
     .layer_tensors = {layer, dense_everywhere},
-    .last_tensors = last,
+    .last_tensors = last_with_dense,
     .layout_signs = {{"conv.conv", Telling::convolution}},
     .fixed = fixed,
     .config = {.fields = "norm_eps", .members = members, .describe = describe},

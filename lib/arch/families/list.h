@@ -100,6 +100,17 @@
   X(deci, deci)                         \
   X(step35, step35)                     \
   X(laguna, laguna)                     \
+  X(jina_bert, jina_bert_v3)            \
+  X(bert, distilbert)                   \
+  X(bert, bert)                         \
+  X(nomic_bert, nomic_bert)             \
+  X(nomic_bert, nomic_bert_moe)         \
+  X(modern_bert, modern_bert)           \
+  X(neo_bert, neo_bert)                 \
+  X(eurobert, eurobert)                 \
+  X(eurobert, llama_embed)              \
+  X(jina_bert, jina_bert_v2)            \
+  X(gemma, gemma_embedding)             \
   X(t5, t5encoder)                      \
   X(t5, t5)                             \
   X(falcon, falcon)                     \

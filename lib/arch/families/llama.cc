@@ -26,7 +26,8 @@ static Status describe(ConfigWriter& out) {
 constexpr Family llama = {
     .name = "llama",
     .gguf = "llama",
-    .classes = "LlamaForCausalLM|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM|InternLM3ForCausalLM",
+    .classes =
+        "LlamaForCausalLM|LlamaModel|LLaMAForCausalLM|MistralForCausalLM|IQuestCoderForCausalLM|InternLM3ForCausalLM",
     .model_types = "llama|mistral|iquestcoder|internlm3",
     .gguf_when = "!X",
     .applies_weight_scales = true,

@@ -10,14 +10,17 @@ constexpr Member mimo_members[] = {
     {"num_nextn_predict_layers", "0"},
 };
 
+// Embedding models (gte-Qwen2) may see the whole text.
+constexpr Key whole_text[] = {{.name = "attention.causal", .type = KeyType::flag, .fields = "is_causal"}};
+
 constexpr Family qwen2 = {
     .name = "qwen2",
     .gguf = "qwen2",
-    .classes = "Qwen2ForCausalLM|DotsOCRForCausalLM",
+    .classes = "Qwen2ForCausalLM|Qwen2Model|DotsOCRForCausalLM",
     .model_types = "qwen2",
     .mlx_rope_theta = 1e6,
     .loads_without = "attn_q.bias|attn_k.bias|attn_v.bias",
-    .keys = {sizes, rope_keys},
+    .keys = {sizes, rope_keys, whole_text},
     .layer_tensors = {attention_with_biases, attention_output, gated_feed_forward},
     .fixed = {rotates_halves},
     .relations = {whole_width},

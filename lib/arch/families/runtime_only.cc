@@ -15,12 +15,10 @@ using Rule = Windows::Rule;
 constexpr RuntimeArchitecture architectures[] = {
     // Attention with a cache in every layer.
     {"arctic|bitnet|chameleon|codeshell|gptj|grok|grovemoe|jais|jais2|"
-     "llama-embed|maincoder|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
+     "maincoder|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
      "pockettts|qwen3tts|talkie"},
     // No cache: all tokens are computed at once.
-    {"bert|dream|eurobert|gemma-embedding|jina-bert-v2|jina-bert-v3|llada|llada-moe|modern-bert|neo-bert|nomic-bert|"
-     "nomic-bert-moe|rnd1|wavtokenizer-dec|clip",
-     {.has_cache = false}},
+    {"dream|llada|llada-moe|rnd1|wavtokenizer-dec|clip", {.has_cache = false}},
     // A router chooses between adapters; its own head caches all tokens.
     {"graniteswitch", {.has_router_layer = true}},
     // A draft model that reads its target's cache.

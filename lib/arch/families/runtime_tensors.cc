@@ -28,9 +28,6 @@ constexpr RuntimeTensors rows[] = {
     {"xverse",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm "
      ".ffn_gate .ffn_down .ffn_up"},
-    {"bert",
-     "token_embd token_types position_embd cls+ cls.output+ token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
-     ".attn_output+ .attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"bitnet",
      "token_embd output_norm .attn_norm .attn_sub_norm .attn_q =.attn_q.scale .attn_k =.attn_k.scale .attn_v "
      "=.attn_v.scale .attn_output =.attn_output.scale .ffn_norm .ffn_sub_norm .ffn_gate =.ffn_gate.scale .ffn_down "
@@ -65,12 +62,6 @@ constexpr RuntimeTensors rows[] = {
     {"eagle3",
      "=d2t fc enc.output_norm output_norm output token_embd .attn_norm .attn_norm_2 .attn_q .attn_k .attn_v "
      ".attn_output .ffn_norm .ffn_gate .ffn_down .ffn_up rope_freqs"},
-    {"eurobert",
-     "token_embd output_norm .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .ffn_norm .ffn_gate "
-     ".ffn_up .ffn_down"},
-    {"gemma-embedding",
-     "token_embd output_norm output dense_2 dense_3 .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output "
-     ".post_attention_norm .attn_k_norm .attn_q_norm .ffn_norm .ffn_gate .ffn_up .ffn_down .post_ffw_norm"},
     {"gemma4-assistant",
      "token_embd output_norm masked_embd_centroids =masked_embd_ordering nextn.post_projection nextn.pre_projection "
      ".attn_norm .attn_q .attn_output .attn_q_norm .post_attention_norm .layer_output_scale rope_freqs .ffn_norm "
@@ -109,20 +100,13 @@ constexpr RuntimeTensors rows[] = {
     {"jais2",
      "token_embd output_norm+ output .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm+ "
      ".ffn_up+ .ffn_down+"},
-    {"jina-bert-v2",
-     "token_embd token_types token_embd_norm+ cls+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_q_norm+ "
-     ".attn_k_norm+ .attn_output+ .attn_output_norm+ .attn_norm_2+ .ffn_gate .ffn_up+ .ffn_down+ "
-     ".layer_output_norm+"},
-    {"jina-bert-v3",
-     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
-     ".attn_output_norm+ .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"llada",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+"},
     {"llada-moe|maple",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output .attn_q_norm "
      ".attn_k_norm .ffn_norm .ffn_gate_inp .ffn_gate_exps .ffn_down_exps .ffn_up_exps"},
-    {"llama-embed|refact",
+    {"refact",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_factors_long rope_factors_short rope_freqs .ffn_gate+ .ffn_down+ .ffn_up+ .ffn_gate_inp .ffn_gate_exps "
      ".ffn_down_exps .ffn_up_exps .ffn_gate_shexp .ffn_up_shexp .ffn_down_shexp"},
@@ -135,20 +119,9 @@ constexpr RuntimeTensors rows[] = {
      ".ffn_gate_inp =.exp_probs_b.bias .ffn_down_exps .ffn_gate_up_exps .ffn_gate_exps .ffn_up_exps .ffn_gate_shexp "
      ".ffn_down_shexp .ffn_up_shexp .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens "
      ".nextn.shared_head_head .nextn.shared_head_norm"},
-    {"modern-bert",
-     "token_embd token_embd_norm output_norm .attn_norm .attn_qkv .attn_output .ffn_up .ffn_down .ffn_norm "
-     "cls.output+ cls cls.norm"},
     {"muse-glimmer",
      "token_embd output_norm output .attn_norm .post_attention_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ "
      ".attn_output .attn_q_norm .attn_k_norm .attn_gate .ffn_norm .post_ffw_norm .ffn_gate .ffn_down .ffn_up"},
-    {"neo-bert",
-     "token_embd cls+ cls.output+ enc.output_norm .attn_norm .attn_qkv .attn_output .ffn_norm .ffn_up .ffn_down"},
-    {"nomic-bert",
-     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
-     ".attn_output_norm+ .ffn_up+ .ffn_down+ .ffn_gate .layer_output_norm+"},
-    {"nomic-bert-moe",
-     "token_embd token_types token_embd_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ "
-     ".attn_output_norm+ .ffn_up_exps .ffn_down_exps .ffn_gate_inp .ffn_up+ .ffn_down+ .layer_output_norm+"},
     {"pangu-embedded",
      "token_embd output_norm output .attn_norm .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm "
      "rope_factors_long rope_factors_short rope_freqs .ffn_gate .ffn_down .ffn_up"},

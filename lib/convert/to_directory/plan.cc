@@ -18,6 +18,7 @@
 #include "formats/gguf/document.h"
 #include "formats/hf/config_members.h"
 #include "formats/hf/model_card.h"
+#include "formats/hf/sentence_modules.h"
 #include "json/writer.h"
 #include "model/catalog.h"
 #include "rules/gguf/image_rules.h"
@@ -30,6 +31,12 @@ namespace {
 constexpr std::string_view single_name = "model.safetensors";
 constexpr std::string_view index_name = "model.safetensors.index.json";
 constexpr std::size_t most_shards = 99999;
+
+// Returns the folder of a dense layer behind the model: "2_Dense" for "2_Dense.linear.weight". Empty for other tensors.
+std::string_view folder_of_dense(std::string_view tensor) {
+  const std::string_view folder = tensor.substr(0, tensor.find('.'));
+  return folder.ends_with("_Dense") ? folder : std::string_view();
+}
 
 std::string shard_name(std::size_t number, std::size_t count) {
   return count == 1 ? std::string(single_name) : fmt::format("model-{:05}-of-{:05}.safetensors", number + 1, count);
@@ -146,6 +153,7 @@ class DirectoryPlanner {
     // Reported last, since the mapping has better messages. A directory made from such a file would be just as wrong.
     if (const Finding* broken = first_error(of_loader)) return tl::make_unexpected(with_path(*broken, options_.input));
     is_mlx_ = style == DirectoryStyle::mlx;
+    set_dense_apart();
     plan_.report.model_type = config_.model_type;
     plan_.report.assumed = config_.assumed;
     plan_.report.left_out = plan_.map.left_out;
@@ -190,6 +198,15 @@ class DirectoryPlanner {
                        [](const Tensor& tensor) { return type_info(*tensor.type).is_quantized; });
   }
 
+  // Dense layers behind the model have folders of their own, so they come last and stay plain.
+  void set_dense_apart() {
+    std::vector<DirectoryTensor>& tensors = plan_.map.tensors;
+    const auto dense = std::stable_partition(tensors.begin(), tensors.end(), [](const DirectoryTensor& tensor) {
+      return folder_of_dense(tensor.name).empty();
+    });
+    std::for_each(dense, tensors.end(), [](DirectoryTensor& tensor) { tensor.may_quantize = false; });
+  }
+
   // The tensors of one module, and their size.
   struct Parts {
     std::vector<safetensors::OutTensor> tensors;  // one, or two or three with scales (and biases)
@@ -220,9 +237,16 @@ class DirectoryPlanner {
   Status lay_out() {
     std::vector<Parts> parts;
     std::vector<std::size_t> starts = {0};
+    std::vector<std::size_t> dense;
     u64 size = 0;
     for (std::size_t i = 0; i < plan_.map.tensors.size(); ++i) {
       parts.push_back(parts_of(plan_.map.tensors[i], plan_.forms[i]));
+      const std::string_view folder = folder_of_dense(plan_.map.tensors[i].name);
+      if (!folder.empty()) {
+        dense.push_back(i);
+        parts.back().tensors.front().name.erase(0, folder.size() + 1);
+        continue;
+      }
       if (size > 0 && size + parts.back().bytes > options_.shard_size && !plan_.is_file) {
         starts.push_back(i);
         size = 0;
@@ -236,9 +260,13 @@ class DirectoryPlanner {
     plan_.stream.resize(parts.size());
     const safetensors::OutMetadata metadata = {{"format", is_mlx_ ? "mlx" : "pt"}};
     for (std::size_t f = 0; f < starts.size(); ++f) {
-      const std::size_t end = f + 1 < starts.size() ? starts[f + 1] : parts.size();
+      const std::size_t end = f + 1 < starts.size() ? starts[f + 1] : parts.size() - dense.size();
       std::string name = plan_.is_file ? options_.output : shard_name(f, starts.size());
       MU_TRY(lay_out_shard(std::move(name), metadata, parts, starts[f], end));
+    }
+    for (const std::size_t i : dense) {
+      const std::string_view folder = folder_of_dense(plan_.map.tensors[i].name);
+      MU_TRY(lay_out_shard(fmt::format("{}/{}", folder, single_name), metadata, parts, i, i + 1));
     }
     return {};
   }
@@ -263,6 +291,7 @@ class DirectoryPlanner {
       const std::array<u64, max_parts> row_bytes = {row.weight, row.scales, row.biases};
       for (std::size_t p = 0; p < parts[i].tensors.size(); ++p, ++next) {
         stream.parts[p] = {layout.header.size() + layout.offsets[next].first, row_bytes[p]};
+        if (name.find('/') != std::string::npos) continue;  // not part of the index
         weight_map_[tensors[next].name] = name;
         total_size_ += layout.offsets[next].second - layout.offsets[next].first;
       }
@@ -303,6 +332,7 @@ class DirectoryPlanner {
       config.push_back({"quantization_config", *members});
     }
     add_file("config.json", hf::config_text(config));
+    add_sentence_modules();
     if (!preprocessor_.empty()) add_file("preprocessor_config.json", hf::config_text(preprocessor_));
     if (!config_.generation.empty()) add_file("generation_config.json", hf::config_text(config_.generation));
     hf::ModelCardOptions card;
@@ -313,6 +343,25 @@ class DirectoryPlanner {
     MU_ASSIGN(std::string text, hf::model_card_text(set(), card));
     add_file("README.md", std::move(text));
     return options_.no_tokenizer ? Status{} : add_tokenizer();
+  }
+
+  // Writes modules.json and what it names, if the keys tell how vectors of tokens become one or what follows them.
+  void add_sentence_modules() {
+    hf::SentenceModules modules;
+    const auto pooling = index_->unsigned_value(index_->arch_key("pooling_type")).value_or(0);
+    if (pooling > 0 && pooling < static_cast<u64>(hf::Pooling::rank))
+      modules.pooling = static_cast<hf::Pooling>(pooling);
+    std::vector<hf::DenseSizes> dense;
+    u64 width = config_.sizes.get(arch::symbol::embedding);
+    for (const DirectoryTensor& tensor : plan_.map.tensors) {
+      const std::string folder(folder_of_dense(tensor.name));
+      if (folder.empty() || tensor.ne.size() != 2) continue;
+      modules.dense.push_back(folder);
+      dense.push_back({tensor.ne[0], tensor.ne[1]});
+    }
+    for (auto& [name, content] : hf::sentence_module_files(modules, dense, width)) {
+      add_file(std::move(name), std::move(content));
+    }
   }
 
   Status add_tokenizer() {
@@ -417,8 +466,16 @@ bool is_name_of_ours(std::string_view name) {
                                                "tokenizer_config.json",
                                                "special_tokens_map.json",
                                                "chat_template.jinja",
-                                               "README.md"};
+                                               "README.md",
+                                               "modules.json"};
   if (std::find(std::begin(names), std::end(names), name) != std::end(names)) return true;
+  // Files of modules: "1_Pooling/config.json".
+  if (const std::size_t slash = name.find('/'); slash != std::string_view::npos) {
+    const std::string_view folder = name.substr(0, slash);
+    const std::string_view file = name.substr(slash + 1);
+    return (folder.ends_with("_Pooling") && file == "config.json") ||
+           (folder.ends_with("_Dense") && (file == "config.json" || file == single_name));
+  }
   // Sharded names such as "model-00001-of-00003.safetensors".
   constexpr std::string_view pattern = "model-#####-of-#####.safetensors";
   return name.size() == pattern.size() &&

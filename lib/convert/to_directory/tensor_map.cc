@@ -147,6 +147,10 @@ class Reverser {
                   fmt::format("has shape {}, but the hyper-parameters imply {}", shape_text(tensor.ne),
                               shape_text(expected.ne)));
     }
+    if (names_.alternatives(*expected.row).empty()) {  // rows of the head, in a file of a reranker
+      result_.left_out.push_back({expected.name, LeftOutReason::loader_copy});
+      return {};
+    }
     const arch::SourceAlternative* alternative = choose(*expected.row, expected.layer);
     if (alternative == nullptr && names_.alternatives(*expected.row).front().condition == "!back") {
       result_.left_out.push_back({expected.name, LeftOutReason::loader_copy});

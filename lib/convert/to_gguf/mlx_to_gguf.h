@@ -33,6 +33,8 @@ struct MlxToGgufOptions {
   /// Also write the projector, to this file.
   std::string with_projector;
   PredictionChoice prediction = PredictionChoice::by_runtime;
+  std::optional<bool>
+      rerank;  ///< convert as a reranker, or not; without a value as README.md and the folder's name tell
   std::vector<adapter::Wanted> adapters;  ///< to merge, in this order
   std::string image_architecture;         ///< --arch, of an image or video model; empty to recognise it
   bool is_folder = false;                 ///< refuse files, which are image models

@@ -18,6 +18,7 @@
 #include "convert/to_gguf/image_source.h"
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/projector_map.h"
+#include "convert/to_gguf/reranker.h"
 #include "formats/gguf/write.h"
 #include "formats/hf/config_members.h"
 #include "formats/hf/model_card.h"
@@ -68,6 +69,7 @@ class Planner {
   Status map_language_model() {
     MU_ASSIGN(plan_.model, understand_model(opened_, options_.prediction));
     plan_.model->directory = options_.directory;
+    MU_TRY(find_answers(*plan_.model, options_.rerank, plan_.report.remarks));
     MU_ASSIGN(plan_.map, map_tensors(*plan_.model));
     return {};
   }
@@ -359,6 +361,7 @@ class Planner {
     std::optional<tokenizer::Tokenizer> tokenizer;
     if (!options_.no_vocab) {
       MU_ASSIGN(tokenizer, tokenizer::read_tokenizer(folder, tokenizer_options));
+      if (!plan_.model->answers.empty()) add_rerank_template(*tokenizer);
       remarks.add_all(tokenizer->findings);
     }
     MU_ASSIGN(const hf::ModelCard card, hf::read_model_card(folder, remarks));

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "arch/encoder_rows.h"
 #include "arch/geometry.h"
 #include "arch/loader_forms.h"
 #include "arch/prediction_rows.h"
@@ -59,6 +61,8 @@ class NameMapper {
         if (!arch::key_of_numbers(row).empty()) MU_TRY(place_numbers(row));
       }
     }
+    MU_TRY(place_answers());
+    MU_TRY(require_classifier());
     MU_TRY(refuse_leftovers());
     return std::move(result_);
   }
@@ -210,6 +214,10 @@ class NameMapper {
 
   // Decides whether the model has its own output head. Tied embeddings: docs/conversion.md.
   Status settle_head() {
+    if (std::ranges::none_of(family().last_tensors, [](const arch::Tensor& row) { return row.name == "output"; })) {
+      result_.sizes.set(own_head, 0);
+      return {};
+    }
     const std::optional<bool> tied = model_.config.tie_word_embeddings;
     const Found found = head_source();
     const bool is_there = !found.parts.empty();
@@ -330,14 +338,98 @@ class NameMapper {
     return {};
   }
 
-  Result<bool> is_zero_vector(std::size_t index) const {
-    const u64 elements = model_.matrices[index].columns();
-    if (model_.matrices[index].rows() != 1) return false;
+  // Leaves out tensors that a row uses only in other models, such as the pooler of a classifier.
+  void leave_out_heads(std::vector<std::string>& unmapped) {
+    const bool is_classifier = arch::is_classifier(model_.config);
+    std::erase_if(unmapped, [&](const std::string& name) {
+      const bool is_used = is_classifier && names_.match(std::string(hf::split_name(name).module) + ".weight");
+      if (is_used || !names_.leaves_out(name)) return false;
+      result_.left_out.push_back({name, LeftOutReason::unused_head});
+      return true;
+    });
+  }
+
+  // Leaves out vectors that the model adds, but llama.cpp does not know. Warns of them unless they are 0.
+  Status leave_out_lost(std::vector<std::string>& unmapped) {
+    if (family().lost_unless_zero.empty()) return {};
+    float greatest = 0;
+    std::string first;
+    std::vector<std::string> kept;
+    for (std::string& name : unmapped) {
+      if (name.find(family().lost_unless_zero) == std::string::npos) {
+        kept.push_back(std::move(name));
+        continue;
+      }
+      const auto found = std::ranges::find(model_.matrices, name, &Weight::name);
+      MU_ASSIGN(const std::vector<float> values,
+                read_vector(static_cast<std::size_t>(found - model_.matrices.begin())));
+      for (const float value : values) {
+        if (std::abs(value) > std::abs(greatest)) greatest = value;
+      }
+      if (greatest != 0 && first.empty()) first = name;
+      result_.left_out.push_back({std::move(name), LeftOutReason::lost});
+    }
+    unmapped = std::move(kept);
+    if (greatest == 0) return {};
+    result_.remarks.warning(Scope::model, "convert-lost",
+                            fmt::format("is added by the model, but a GGUF has no place for it and llama.cpp computes "
+                                        "without; its greatest value is {}",
+                                        greatest),
+                            at_tensor(first));
+    return {};
+  }
+
+  Result<std::vector<float>> read_vector(std::size_t index) const {
+    const u64 elements = checked_mul(model_.matrices[index].rows(), model_.matrices[index].columns()).value_or(0);
     MappedTensor vector;
     vector.ne = {elements};
     vector.is_whole = true;
     vector.parts.push_back({index, arch::whole_view(elements), arch::whole_view(elements)});
-    MU_ASSIGN(const std::vector<float> values, read_whole(model_, vector));
+    return read_whole(model_, vector);
+  }
+
+  // Takes the scores of a reranker from the rows of its output head, or of the embedding if that is the head. Of a head
+  // of its own nothing else is needed.
+  Status place_answers() {
+    if (model_.answers.empty()) return {};
+    const bool has_head = has_own_head();
+    const Found found = has_head ? head_source() : embedding_source();
+    const std::size_t index = found.parts.front()->begin()->second;
+    const Weight& head = model_.matrices[index];
+    MappedTensor scores;
+    scores.name = "cls.output.weight";
+    scores.ne = {head.columns(), model_.answers.size()};
+    scores.unit = head.columns();
+    for (std::size_t i = 0; i < model_.answers.size(); ++i) {
+      if (model_.answers[i] >= head.rows()) {
+        return fail("convert-shape", at_tensor(head.name), "has fewer rows than the vocabulary has tokens");
+      }
+      scores.parts.push_back({index, arch::run_of_rows(model_.answers[i], 1, head.rows()),
+                              arch::run_of_rows(i, 1, model_.answers.size())});
+    }
+    sources_.use(found.parts);
+    if (has_head) {
+      std::erase_if(result_.tensors, [](const MappedTensor& tensor) { return tensor.name == "output.weight"; });
+      result_.left_out.push_back({head.name, LeftOutReason::unused_head});
+      result_.sizes.set(own_head, 0);
+    }
+    result_.sizes.set("N", model_.answers.size());
+    result_.tensors.push_back(std::move(scores));
+    return {};
+  }
+
+  // A model of sequence classification must have its scores.
+  Status require_classifier() const {
+    if (result_.sizes.get("N") == 0) return {};
+    const auto is_it = [](const MappedTensor& tensor) { return tensor.name == "cls.output.weight"; };
+    if (std::ranges::any_of(result_.tensors, is_it)) return {};
+    return fail("convert-missing", at_tensor("cls.output.weight"),
+                "has no source in the directory, but the model's class is for classification");
+  }
+
+  Result<bool> is_zero_vector(std::size_t index) const {
+    if (model_.matrices[index].rows() != 1) return false;
+    MU_ASSIGN(const std::vector<float> values, read_vector(index));
     return std::ranges::all_of(values, [](float value) { return value == 0; });
   }
 
@@ -348,6 +440,8 @@ class NameMapper {
                   "differs from the embedding, but llama.cpp supports no output head for this architecture");
     }
     std::vector<std::string> unmapped = sources_.unused();
+    leave_out_heads(unmapped);
+    MU_TRY(leave_out_lost(unmapped));
     MU_TRY(leave_out_zero_biases(unmapped));
     if (unmapped.empty()) return {};
     constexpr std::size_t shown = 10;

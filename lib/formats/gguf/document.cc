@@ -165,6 +165,7 @@ std::string_view Index::architecture() const {
 }
 
 std::string Index::arch_key(std::string_view suffix) const {
+  if (suffix.starts_with("tokenizer.")) return std::string(suffix);
   std::string name(architecture());
   name += '.';
   name += suffix;

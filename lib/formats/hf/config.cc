@@ -344,6 +344,7 @@ Result<std::optional<Config>> load_config(const ModelFolder& folder) {
             json::load_if_present(folder, "config.json", u64{64} << 20, json::Numbers::python));
   if (document == nullptr) return std::nullopt;
   MU_ASSIGN(Config config, read_config(std::move(document)));
+  config.modules = load_sentence_modules(folder, config.findings);
   return std::optional(std::move(config));
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "formats/hf/sentence_modules.h"
 #include "json/reader.h"
 
 namespace modelutils::hf::fields {
@@ -85,6 +86,8 @@ struct Config {
   std::optional<json::Element> quantization;         ///< unparsed, of any type
   std::optional<json::Element> quantization_config;  ///< unparsed
   std::string quant_method;                          ///< quantization_config.quant_method, or empty
+
+  SentenceModules modules;  ///< of the folder; without any if the text was parsed alone
 
   FindingLog findings;  ///< scope model: "hf-config-field" (wrong type), "hf-rope" (number out of range)
 

@@ -242,6 +242,10 @@ ModelFacts summary_of_facts(const arch::Facts& stated) {
   summary.rope_scaling = stated.rope_scaling.text().value_or("");
   summary.rope_factor = stated.rope_factor.real();
   summary.rope_original_context = stated.rope_context.number();
+  summary.pooling = stated.pooling.number();
+  summary.sees_whole_text = stated.causal.flag() == false;
+  summary.output_width = stated.output_width.number();
+  summary.labels = stated.labels;
   summary.vocabulary = stated.tokens ? stated.tokens : stated.vocabulary.number();
   const bool even = summary.heads && summary.heads->low == summary.heads->high && summary.heads->low > 0;
   if (!summary.head_dim && even && summary.embedding && *summary.embedding % summary.heads->low == 0) {

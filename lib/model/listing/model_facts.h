@@ -133,6 +133,10 @@ struct ModelFacts {
   std::string rope_scaling;                       ///< "yarn", "linear" …
   std::optional<double> rope_factor;
   std::optional<u64> rope_original_context;
+  std::optional<u64> pooling;       ///< pooling_type: how vectors of tokens become one
+  bool sees_whole_text = false;     ///< attention in both directions
+  std::optional<u64> output_width;  ///< of embeddings, if it is not the model's
+  std::vector<std::string> labels;  ///< of a classifier
 
   std::vector<NamedTemplate> templates;              ///< views into the opened model
   std::optional<jinja::Capabilities> chat_template;  ///< nullopt if there is no template or it does not parse

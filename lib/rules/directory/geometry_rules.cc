@@ -79,26 +79,47 @@ class Geometry {
       for (const std::string_view module : all) {
         if (!found->second.contains(module)) {
           log_.error(Scope::model, "hf-tensor-missing", "is missing, but other layers have it",
-                     fmt::format("module 'model.layers.{}.{}'", layer, module));
+                     fmt::format("module '{}{}.{}'", layer_prefix(), layer, module));
         }
       }
     }
   }
 
  private:
+  std::string_view layer_prefix() const {
+    const std::string_view prefixes = names_.family().layer_prefixes;
+    return arch::has_name(prefixes, "model.layers.") ? "model.layers." : arch::first_name(prefixes);
+  }
+
   void note_layer(const Module& module) {
-    const std::string name = hf::canonical_name(module.path);
+    const std::string name = name_of(module);
     if (hf::classify_name(name) != hf::NameClass::keep || arch::is_prediction_layer(names_, config_, name)) return;
     const std::optional<u64> layer = names_.layer_of(name + ".");
-    if (!layer || *layer >= most_layers || is_of_decoder(name)) return;
+    if (!layer || *layer >= most_layers || is_left_out(name) || is_of_decoder(name)) return;
     // A view of the module's own path: the canonical name is a copy, but both are the same after the layer number.
-    const std::size_t number = name.find('.' + std::to_string(*layer) + '.');
-    const std::size_t rest = name.size() - name.find('.', number + 1) - 1;
-    const std::string_view role = module.path.substr(module.path.size() - rest);
+    const std::string number = '.' + std::to_string(*layer) + '.';
+    const std::size_t at = module.path.find(number);
+    if (at == std::string_view::npos) return;
+    const std::string_view role = module.path.substr(at + number.size());
     auto& roles = layers_[*layer];
     // Some mixtures of experts have dense layers among the others.
     const bool may_differ = names_.family().layers_may_differ && role.starts_with("mlp.");
     if (!may_differ && !is_conditional(name)) roles.insert(role);
+  }
+
+  // Returns the module's name as the family's rows spell it.
+  std::string name_of(const Module& module) const {
+    const std::string canonical = hf::canonical_name(module.path);
+    std::string with_suffix = names_.spelled(canonical + ".weight");
+    if (!names_.match(with_suffix)) return names_.spelled(canonical);
+    with_suffix.resize(with_suffix.size() - std::string_view(".weight").size());
+    return with_suffix;
+  }
+
+  // True for modules that no output holds; not every layer has them.
+  bool is_left_out(const std::string& name) const {
+    const std::string_view lost = names_.family().lost_unless_zero;
+    return names_.leaves_out(name) || (!lost.empty() && (name + ".bias").find(lost) != std::string::npos);
   }
 
   // True in the second stack of an encoder-decoder, whose layers have a count of their own.
@@ -163,7 +184,7 @@ class Geometry {
 
   // Checks weights that map to a GGUF tensor one to one; only their shape follows from the row.
   void check_module(const Module& module) {
-    const std::string name = hf::canonical_name(module.path) + ".weight";
+    const std::string name = name_of(module) + ".weight";
     const auto match = names_.match(name);
     if (!match || arch::is_prediction_layer(names_, config_, name) || match->expert ||
         match->uses->front().side != arch::Side::weight)

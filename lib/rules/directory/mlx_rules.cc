@@ -30,7 +30,8 @@ constexpr std::string_view embedding_row = "token_embd";  // the row's name in l
 
 const Module* embedding_of(const SafetensorsModel& model) {
   std::vector<std::string_view> names = {"model.embed_tokens"};
-  if (const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr; family != nullptr) {
+  const arch::Family* family = model.config ? arch::find_family(*model.config) : nullptr;
+  if (family != nullptr) {
     const auto row = std::ranges::find(family->first_tensors, embedding_row, &arch::Tensor::name);
     if (row == family->first_tensors.end()) return nullptr;
     names.clear();
@@ -38,9 +39,18 @@ const Module* embedding_of(const SafetensorsModel& model) {
       names.push_back(alternative.parts.front().module);
     }
   }
+  std::optional<arch::Names> spellings;
   for (const Module& module : model.modules.list) {
-    const bool may_be = std::ranges::any_of(names, [&](std::string_view name) { return module.path.ends_with(name); });
-    if (may_be && std::ranges::count(names, hf::canonical_name(module.path)) > 0) return &module;
+    // Names may lack their first parts, but not the last.
+    const bool may_be = std::ranges::any_of(
+        names, [&](std::string_view name) { return module.path.ends_with(name.substr(name.rfind('.') + 1)); });
+    if (!may_be) continue;
+    const std::string canonical = hf::canonical_name(module.path);
+    if (std::ranges::count(names, canonical) > 0) return &module;
+    if (family == nullptr) continue;
+    if (!spellings) spellings.emplace(*family);
+    const std::string spelled = spellings->spelled(canonical + ".weight");
+    if (std::ranges::count(names, std::string_view(spelled).substr(0, spelled.size() - 7)) > 0) return &module;
   }
   return nullptr;
 }

@@ -45,6 +45,8 @@ void check_companion(const gguf::Document& document, const gguf::Index& index, F
 void check_file_type(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
 void check_hyper_parameters(const gguf::Index& index, const gguf::SetFile& first, const TensorFacts& facts,
                             FindingLog& log);
+/// Checks pooling, classifiers and the special tokens of models that give vectors or scores.
+void check_embedding(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
 /// Returns the texts of the special tokens if it read the vocabulary, otherwise nullopt.
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,

@@ -125,6 +125,7 @@ FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts, uns
   if (first.document.complete && is_whole) gguf_rules::check_hyper_parameters(index, first, facts, part);
   if (first.document.complete && is_whole) part.add_all(prediction_findings(set));
   if (is_whole) gguf_rules::check_file_type(set, index, part);
+  if (first.document.complete && is_whole) gguf_rules::check_embedding(set, index, part);
   if (first.document.complete) gguf_rules::check_companion(first.document, index, part);
   FindingLog of_tokens;
   auto roles = gguf_rules::check_tokens(*first.source, first.document, index, facts, texts, threads, of_tokens);

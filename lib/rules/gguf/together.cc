@@ -28,6 +28,14 @@ namespace {
 
 constexpr std::string_view code = "gguf-together";
 
+// True for encoders, embedding models and rerankers, which predict no tokens.
+bool predicts_nothing(const gguf::Index& model) {
+  const arch::CacheFacts* facts = arch::find_cache_facts(model.architecture());
+  const bool is_encoder = facts != nullptr && !facts->has_cache && !arch::is_draft_architecture(model.architecture());
+  return is_encoder || model.bool_value(model.arch_key("attention.causal")) == false ||
+         model.unsigned_value(model.arch_key("pooling_type")).value_or(0) > 0;
+}
+
 class DraftRules {
  public:
   DraftRules(const gguf::SplitSet& model, const gguf::SplitSet& draft, FindingLog& log)
@@ -41,6 +49,15 @@ class DraftRules {
         log_(log) {}
 
   void check() {
+    if (predicts_nothing(draft_) || predicts_nothing(model_)) {
+      return say(
+          "general.architecture",
+          predicts_nothing(draft_)
+              ? std::string("is an encoder, embedding model or reranker, which predicts no tokens and cannot draft")
+              : fmt::format("cannot draft for '{}', which predicts no tokens: it is an encoder, embedding model or "
+                            "reranker",
+                            name_));
+    }
     check_vocabulary();
     if (!is_draft_) return;  // a complete model
     check_width();
@@ -266,7 +283,7 @@ void check_projector_folder(const gguf::SplitSet& projector, FindingLog& log) {
     const gguf::Index other(set->files.front().document);
     const Part part = part_of(other);
     if (part == Part::projector) ++projectors;
-    if (part != Part::model || is_draft_alone(*set)) continue;
+    if (part != Part::model || is_draft_alone(*set) || predicts_nothing(other)) continue;
     FindingLog mismatches;
     check_projector(index, other, name, mismatches);
     if (mismatches.errors() + mismatches.warnings() > 0) continue;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "arch/families.h"
 #include "arch/image_models.h"
 #include "arch/prediction_rows.h"
 #include "base/byte_reader.h"
@@ -19,6 +20,7 @@
 #include "convert/to_gguf/forms.h"
 #include "convert/to_gguf/image_map.h"
 #include "convert/to_gguf/projector_map.h"
+#include "convert/to_gguf/reranker.h"
 #include "convert/to_gguf/rows.h"
 #include "convert/to_gguf/tensor_map.h"
 #include "convert/transfer/report.h"
@@ -163,6 +165,17 @@ class CatalogSide : public Side {
   Scales scales_;
 };
 
+// True if the file is a reranker whose scores are rows of the output head.
+bool has_answers(const gguf::SplitSet& converted) {
+  const gguf::Index keys(converted.files.front().document);
+  const arch::Family* family = arch::find_family(keys);
+  const auto is_score = [](const gguf::TensorInfo& tensor) { return tensor.name == "cls.output.weight"; };
+  return family != nullptr && to_gguf::takes_answers(*family) &&
+         std::ranges::any_of(converted.files, [&](const gguf::SetFile& file) {
+           return std::ranges::any_of(file.document.tensors, is_score);
+         });
+}
+
 class DirectorySide : public Side {
  public:
   DirectorySide(std::unique_ptr<HfModel> model, TensorMap map) : model_(std::move(model)), map_(std::move(map)) {
@@ -196,8 +209,13 @@ class DirectorySide : public Side {
     return input_error("convert-image-model", "is no image or video model", {}, {}, opened->path());
   }
 
-  static Result<std::unique_ptr<Side>> open(std::shared_ptr<const Model> opened, PredictionChoice prediction) {
+  static Result<std::unique_ptr<Side>> open(std::shared_ptr<const Model> opened, PredictionChoice prediction,
+                                            bool is_reranker = false) {
     MU_ASSIGN(std::unique_ptr<HfModel> model, understand_model(std::move(opened), prediction));
+    if (is_reranker) {
+      FindingLog remarks;
+      MU_TRY(to_gguf::find_answers(*model, true, remarks));
+    }
     MU_ASSIGN(TensorMap map, map_tensors(*model));
     if (prediction == PredictionChoice::only) {
       const u64 layers = map.sizes.get(arch::symbol::layers);
@@ -375,8 +393,8 @@ Result<FindingLog> compare_models_strictly(const CheckedModel& checked, const Mo
   } else if (!source.gguf && is_projector) {
     MU_ASSIGN(from, DirectorySide::open_projector(std::make_shared<const Model>(std::move(source))));
   } else if (!source.gguf) {
-    MU_ASSIGN(from,
-              DirectorySide::open(std::make_shared<const Model>(std::move(source)), prediction_in(*converted.gguf)));
+    MU_ASSIGN(from, DirectorySide::open(std::make_shared<const Model>(std::move(source)),
+                                        prediction_in(*converted.gguf), has_answers(*converted.gguf)));
   }
   if (!converted.gguf) {
     const std::shared_ptr<const Model> borrowed(std::shared_ptr<const Model>(), &converted);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "support/families.h"
 namespace modelutils::arch {
 namespace {
@@ -14,6 +16,33 @@ TEST(Names, Layers) {
   EXPECT_FALSE(names.layer_of("model.layers.05.a"));
   EXPECT_FALSE(names.layer_of("model.layers.99999999999999999999999.a"));
   EXPECT_FALSE(names.layer_of("model.norm.weight"));
+}
+
+TEST(Names, OptionalPrefixesAndOldSuffixes) {
+  const Names names(bert);
+  const std::pair<const char*, const char*> spellings[] = {
+      {"encoder.layer.3.output.dense.weight", "encoder.layer.3.output.dense.weight"},
+      {"bert.encoder.layer.3.output.LayerNorm.gamma", "encoder.layer.3.output.LayerNorm.weight"},
+      {"roberta.embeddings.LayerNorm.beta", "embeddings.LayerNorm.bias"},
+      {"model.bert.embeddings.word_embeddings.weight", "embeddings.word_embeddings.weight"},
+      {"classifier.out_proj.weight", "classifier.out_proj.weight"},
+      {"bert.something.gamma", "bert.something.gamma"},
+  };
+  for (const auto& [name, spelled] : spellings) EXPECT_EQ(names.spelled(name), spelled);
+  EXPECT_EQ(Names(jina_bert_v3).spelled("roberta.encoder.layers.0.mixer.Wqkv.parametrizations.weight.original"),
+            "encoder.layers.0.mixer.Wqkv.weight");
+  EXPECT_EQ(Names(qwen3).spelled("layers.0.mlp.up_proj.weight"), "model.layers.0.mlp.up_proj.weight");
+  EXPECT_EQ(Names(qwen3).spelled("visual.norm.weight"), "visual.norm.weight");
+}
+
+TEST(Names, HeadsOfTheTrainingAreLeftOut) {
+  const Names names(bert);
+  EXPECT_TRUE(names.leaves_out("bert.embeddings.position_ids"));
+  EXPECT_TRUE(names.leaves_out("cls.predictions.bias"));
+  EXPECT_TRUE(names.leaves_out("bert.pooler.dense.weight"));
+  EXPECT_FALSE(names.leaves_out("classifier.weight"));
+  EXPECT_FALSE(Names(qwen3).leaves_out("lm_head.weight"));
+  EXPECT_TRUE(Names(jina_bert_v3).leaves_out("roberta.encoder.layers.0.mlp.fc1.parametrizations.weight.0.lora_A"));
 }
 
 struct Mapping {
