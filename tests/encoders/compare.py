@@ -1,6 +1,8 @@
 """The comparison of tests/encoders/models."""
 import fnmatch, hashlib, json, math, os, re, shutil, struct, subprocess, sys, tempfile
 
+from decoder_names import DECODERS
+
 BIN, CORPUS = sys.argv[1], sys.argv[2]
 ARGUMENTS = [one for one in sys.argv[3:] if one != "--tensors"] or ["*"]
 ONLY_TENSORS = "--tensors" in sys.argv[3:]
@@ -129,6 +131,8 @@ def check_back(name, gguf, keys, tensors, directory, complain):
     for key, value in keys.items():
         if key.startswith("general.") or (key.startswith("tokenizer.") and ONLY_TENSORS): continue
         if key.startswith("tokenizer.chat_template"): continue
+        # The merges of a tokenizer.json order the pieces of a SentencePiece model, but have no scores.
+        if key in ("tokenizer.ggml.scores", "tokenizer.ggml.token_type") and keys["tokenizer.ggml.model"][1] == "llama": continue
         if again_keys.get(key) != value:
             complain(f"{key} returns as {str(again_keys.get(key))[:100]} instead of {str(value)[:100]}")
 
@@ -160,9 +164,11 @@ def check_wrong(name, expected, directory, complain):
 def main():
     cases = sorted(one for one in os.listdir(CORPUS) if os.path.isdir(f"{CORPUS}/{one}/model"))
     cases = [one for one in cases if any(fnmatch.fnmatch(one, glob) for glob in ARGUMENTS)]
+    expectations = {one: json.load(open(f"{CORPUS}/{one}/expected.json")) for one in cases}
+    cases = [one for one in cases if expectations[one].get("architecture") not in DECODERS]
     bad = 0
     for name in cases:
-        expected = json.load(open(f"{CORPUS}/{name}/expected.json"))
+        expected = expectations[name]
         complaints = []
         directory = tempfile.mkdtemp()
         try:

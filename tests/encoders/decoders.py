@@ -2,8 +2,9 @@
 import fnmatch, hashlib, json, math, os, shutil, struct, subprocess, sys, tempfile
 
 BIN, CORPUS, GLOBS = sys.argv[1], sys.argv[2], sys.argv[3:] or ["*"]
-DECODERS = {"arcee", "baichuan", "bailingmoe3", "bloom", "chatglm", "cohere2moe", "deepseek4", "falcon", "hy_v3",
-            "kimi-k3", "minimax-m3", "mpt", "nanbeige", "orion", "qwen4exp"}
+
+from decoder_names import DECODERS
+
 KINDS = {0: ("UINT8", "B"), 1: ("INT8", "b"), 2: ("UINT16", "H"), 3: ("INT16", "h"), 4: ("UINT32", "I"),
          5: ("INT32", "i"), 6: ("FLOAT32", "f"), 7: ("BOOL", "?"), 8: ("STRING", ""), 10: ("UINT64", "Q"),
          11: ("INT64", "q"), 12: ("FLOAT64", "d")}

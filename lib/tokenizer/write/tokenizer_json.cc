@@ -323,11 +323,15 @@ void write_post_processor(const RebuiltTokenizer& t, Writer& out) {
       const auto in_tokens = out.array("tokens");
       out.string(t.tokens[id]);
     };
-    const std::optional<u32> bos = t.add_bos ? t.special.bos : std::nullopt;
-    const std::optional<u32> eos = t.add_eos && t.special.eos != bos ? t.special.eos : std::nullopt;
-    if (bos) describe(*bos);
-    if (eos) describe(*eos);
-    if (t.add_sep && t.special.sep != bos && t.special.sep != t.special.eos) describe(*t.special.sep);
+    std::vector<u32> described;
+    const auto add = [&](bool is_added, const std::optional<u32>& id) {
+      if (!is_added || !id || std::ranges::find(described, *id) != described.end()) return;
+      described.push_back(*id);
+      describe(*id);
+    };
+    add(t.add_bos, t.special.bos);
+    add(t.add_eos, t.special.eos);
+    add(t.add_sep, t.special.sep);
   });
 }
 

@@ -12,14 +12,14 @@ namespace {
 using test::GgufBuilder;
 
 // A type in a file of its own, between two F32 tensors. The sizes are computed by hand from docs/formats/forks.md.
-struct Case {
+struct ForkCase {
   u32 id;
   std::vector<u64> ne;
   u64 bytes;
   std::string_view text;
 };
 
-const Case cases[] = {
+const ForkCase fork_cases[] = {
     // ik_llama.cpp: rows × (bytes per row + blocks × bytes).
     {133, {64, 3}, 3 * 52, "Q6_0 (ik_llama.cpp)"},
     {134, {128, 3}, 3 * (2 + 26), "IQ1_BN (ik_llama.cpp)"},
@@ -87,7 +87,7 @@ GgufBuilder file_of(u32 id, std::vector<u64> ne, u64 bytes) {
 }
 
 TEST(ForeignTypes, IsNamedIfSizesFit) {
-  for (const Case& each : cases) {
+  for (const ForkCase& each : fork_cases) {
     const auto source = file_of(each.id, each.ne, each.bytes).source();
     const Document document = parse(*source).value();
     const TensorInfo& tensor = document.tensors[1];
@@ -103,7 +103,7 @@ TEST(ForeignTypes, IsNamedIfSizesFit) {
 
 // One unit of alignment more, one less, and data after the end.
 TEST(ForeignTypes, StaysUnknownIfSizesDoNotFit) {
-  for (const Case& each : cases) {
+  for (const ForkCase& each : fork_cases) {
     const u64 padded = (each.bytes + 31) / 32 * 32;
     for (const u64 bytes : {padded + 32, padded - 32, padded + 64}) {
       const auto source = file_of(each.id, each.ne, bytes).source();

@@ -16,7 +16,7 @@ struct Read {
 };
 
 // Writes the files, whose names may be in a folder, and reads them as a model's folder.
-Read read(const std::vector<std::pair<std::string, std::string>>& files) {
+Read modules_of(const std::vector<std::pair<std::string, std::string>>& files) {
   const test::TempDir dir;
   for (const auto& [name, text] : files) {
     if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
@@ -37,7 +37,7 @@ std::string list(const std::string& type, const std::string& path) {
 const std::string pooling_list = list("sentence_transformers.models.Pooling", "1_Pooling");
 
 TEST(SentenceModules, NoneWithoutTheFile) {
-  const Read found = read({});
+  const Read found = modules_of({});
   EXPECT_FALSE(found.modules.is_stated);
   EXPECT_FALSE(found.modules.pooling);
   EXPECT_EQ(found.codes, "");
@@ -53,7 +53,7 @@ TEST(SentenceModules, PoolingInBothForms) {
       {R"({"pooling_mode": "lasttoken"})", Pooling::last},
   };
   for (const auto& [config, pooling] : forms) {
-    const Read found = read({{"modules.json", pooling_list}, {"1_Pooling/config.json", config}});
+    const Read found = modules_of({{"modules.json", pooling_list}, {"1_Pooling/config.json", config}});
     EXPECT_EQ(found.modules.pooling, pooling) << config;
     EXPECT_FALSE(found.modules.refusal) << config;
     EXPECT_EQ(found.codes, "");
@@ -63,23 +63,23 @@ TEST(SentenceModules, PoolingInBothForms) {
 TEST(SentenceModules, WhatLlamaCppDoesNotComputeIsRefused) {
   for (const char* config : {R"({"pooling_mode_max_tokens": true})", R"({"pooling_mode": "weightedmean"})",
                              R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})"}) {
-    const Read found = read({{"modules.json", pooling_list}, {"1_Pooling/config.json", config}});
+    const Read found = modules_of({{"modules.json", pooling_list}, {"1_Pooling/config.json", config}});
     ASSERT_TRUE(found.modules.refusal) << config;
     EXPECT_EQ(found.modules.refusal->code, "convert-modules");
   }
   const std::string dense = list("sentence_transformers.models.Dense", "2_Dense");
-  EXPECT_TRUE(read({{"modules.json", dense}, {"2_Dense/config.json", R"({"bias": true})"}}).modules.refusal);
-  EXPECT_TRUE(read({{"modules.json", dense},
+  EXPECT_TRUE(modules_of({{"modules.json", dense}, {"2_Dense/config.json", R"({"bias": true})"}}).modules.refusal);
+  EXPECT_TRUE(modules_of({{"modules.json", dense},
                     {"2_Dense/config.json", R"({"bias": false, "activation_function": "torch.nn.Tanh"})"}})
                   .modules.refusal);
-  EXPECT_TRUE(read({{"modules.json", list("sentence_transformers.models.LSTM", "2_LSTM")}}).modules.refusal);
+  EXPECT_TRUE(modules_of({{"modules.json", list("sentence_transformers.models.LSTM", "2_LSTM")}}).modules.refusal);
 }
 
 TEST(SentenceModules, FilesThatCannotBeReadAreErrors) {
-  EXPECT_EQ(read({{"modules.json", pooling_list}}).codes, "hf-sentence-modules ");
-  EXPECT_EQ(read({{"modules.json", "{}"}}).codes, "hf-sentence-modules ");
+  EXPECT_EQ(modules_of({{"modules.json", pooling_list}}).codes, "hf-sentence-modules ");
+  EXPECT_EQ(modules_of({{"modules.json", "{}"}}).codes, "hf-sentence-modules ");
   for (const char* path : {"../x", "/etc", "a//b", "", "a/../../b", "C:x"}) {
-    EXPECT_EQ(read({{"modules.json", list("sentence_transformers.models.Pooling", path)}}).codes,
+    EXPECT_EQ(modules_of({{"modules.json", list("sentence_transformers.models.Pooling", path)}}).codes,
               "hf-sentence-modules ")
         << path;
   }
@@ -89,7 +89,7 @@ TEST(SentenceModules, WrittenFilesAreReadBack) {
   SentenceModules modules;
   modules.pooling = Pooling::last;
   modules.dense = {"2_Dense"};
-  const Read found = read(sentence_module_files(modules, {{32, 80}}, 32));
+  const Read found = modules_of(sentence_module_files(modules, {{32, 80}}, 32));
   EXPECT_EQ(found.modules.pooling, Pooling::last);
   EXPECT_EQ(found.modules.dense, std::vector<std::string>{"2_Dense"});
   EXPECT_FALSE(found.modules.refusal);
