@@ -62,9 +62,10 @@ int modelutils::cli::ls(int argc, char** argv) {
   tell(messages, list.notes);
   if (options.duplicates) {
     Progress progress("reading", 0, use_progress(command.common()));
-    const Duplicates duplicates = find_duplicates(list, options.hash.has_value(), request.threads, &progress);
+    Duplicates duplicates = find_duplicates(list, options.hash.has_value(), request.threads, &progress);
     progress.finish();
     tell(messages, duplicates.notes);
+    duplicates.notes.insert(duplicates.notes.begin(), list.notes.begin(), list.notes.end());
     if (options.json)
       out << duplicates_json(duplicates);
     else

@@ -207,6 +207,7 @@ Status check_activation(KeyWriter& out) {
 
 // Writes how the vectors of tokens become one, for any family: from modules.json, or a classifier's.
 Status write_pooling_type(KeyWriter& out) {
+  if (out.family().gguf == "clip") return {};  // a tower merges patches; its N counts positions
   const hf::SentenceModules& modules = out.config().modules;
   u64 type = modules.is_stated ? 0 : out.family().pooling;
   if (modules.pooling) type = static_cast<u64>(*modules.pooling);

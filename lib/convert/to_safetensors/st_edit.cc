@@ -58,7 +58,7 @@ std::vector<std::string> inputs_of(const StPlan& plan) {
 // Lists the files beside the weights.
 class SideFiles {
  public:
-  SideFiles(StPlan& plan, const StEditOptions& options) : plan_(plan), options_(options) {}
+  explicit SideFiles(StPlan& plan) : plan_(plan) {}
 
   Status list() {
     std::vector<std::string> left;
@@ -109,7 +109,6 @@ class SideFiles {
   }
 
   StPlan& plan_;
-  const StEditOptions& options_;
 };
 
 // The values of the tensors that are not copied as they are.
@@ -249,7 +248,7 @@ Result<std::unique_ptr<StPlan>> plan_st_edit(const StEditOptions& options) {
     return usage_error("--max-shard-size needs a directory as output");
   }
   MU_TRY(lay_out(plan, options));
-  if (plan.edited.is_directory() && plan.to_directory && !options.weights_only) MU_TRY(SideFiles(plan, options).list());
+  if (plan.edited.is_directory() && plan.to_directory && !options.weights_only) MU_TRY(SideFiles(plan).list());
   return made;
 }
 
