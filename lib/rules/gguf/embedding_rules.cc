@@ -1,9 +1,8 @@
-// Rules for models that give vectors or scores instead of text: how vectors of tokens become one, a classifier's rows,
-// and special tokens for which loaders assume numbers.
+// Rules for models that give vectors or scores instead of text: how vectors of tokens become one, and a classifier's
+// rows.
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
@@ -28,8 +27,6 @@ class EmbeddingRules {
     if (!stated || stated->architecture == "clip") return;
     check_pooling(*stated);
     check_global_layer(*stated);
-    check_special_tokens(*stated);
-    check_scores(*stated);
   }
 
  private:
@@ -72,34 +69,6 @@ class EmbeddingRules {
                fmt::format("is {}{}, so none of the {} sees the whole text: llama.cpp aborts", period,
                            stated.window_pattern.is_stated() ? "" : " by default", counted(*layers, "layer")),
                at_key(stated.window_pattern.name));
-  }
-
-  // The loader assumes the numbers of bert-base for roles without a key.
-  void check_special_tokens(const arch::Facts& stated) {
-    if (index_.string_value("tokenizer.ggml.model") != "bert" || !stated.tokens) return;
-    struct Role {
-      std::string_view key;
-      u64 assumed;
-    };
-    constexpr std::array<Role, 3> roles = {{{"tokenizer.ggml.bos_token_id", 101},
-                                            {"tokenizer.ggml.seperator_token_id", 102},
-                                            {"tokenizer.ggml.unknown_token_id", 100}}};
-    for (const Role& role : roles) {
-      if (index_.key(role.key) != nullptr || role.assumed < *stated.tokens) continue;
-      log_.error(Scope::model, "gguf-tok-assumed",
-                 fmt::format("is missing: llama.cpp takes token {}, but there are only {}", role.assumed,
-                             counted(*stated.tokens, "token")),
-                 at_key(role.key));
-    }
-  }
-
-  void check_scores(const arch::Facts& stated) {
-    if (index_.string_value("tokenizer.ggml.model") != "t5" || stated.tokens.value_or(0) == 0) return;
-    constexpr std::string_view key = "tokenizer.ggml.scores";
-    if (index_.array_value(key) != nullptr) return;
-    log_.error(Scope::model, "gguf-tok-assumed",
-               "is missing: without scores llama.cpp cuts most texts into other tokens than the model was trained with",
-               at_key(key));
   }
 
   const gguf::SplitSet& set_;

@@ -280,7 +280,14 @@ TEST_F(Refusal5, Vocabularies) {
     LlamaModel model = model_of("llama");
     model.more_keys = [=](test::GgufBuilder& file) {
       file.key_string("tokenizer.ggml.model", name);
-      file.key_strings("tokenizer.ggml.tokens", test::tiny_tokens("llama").tokens);
+      const std::vector<std::string>& tokens = test::tiny_tokens("llama").tokens;
+      file.key_strings("tokenizer.ggml.tokens", tokens);
+      std::vector<float> scores(tokens.size());
+      for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = -static_cast<float>(i);
+      file.key_array("tokenizer.ggml.scores", scores);
+      for (const std::string_view role : {"bos", "seperator", "unknown"}) {
+        file.key_u32("tokenizer.ggml." + std::string(role) + "_token_id", 0);
+      }
     };
     return refusal(model);
   };
