@@ -123,7 +123,8 @@ Command st_edit_command(StEditArguments& arguments) {
   command.example("st-edit model/ --max-shard-size 2G -o smaller-shards", "Divide a model among smaller files");
   command.example("st-edit model/ --dtype bf16 -o model-bf16", "Cast a model");
   command.example("st-edit model/ --fix-index", "Repair an index that does not match its shards");
-  command.example("st-edit model/ --dequantize bf16 --lora adapter/=0.5 -o merged", "Merge a LoRA adapter at half its strength");
+  command.example("st-edit model/ --dequantize bf16 --lora adapter/=0.5 -o merged",
+                  "Merge a LoRA adapter at half its strength");
   command.example("st-edit model/ --drop-layers 1 -o shorter", "Leave out a layer and renumber the rest");
   command.daily({"--output", "--single", "--max-shard-size", "--dtype", "--keep", "--rename", "--dry-run", "--force"});
   return command;

@@ -70,7 +70,7 @@ TEST(SentenceModules, WhatLlamaCppDoesNotComputeIsRefused) {
   const std::string dense = list("sentence_transformers.models.Dense", "2_Dense");
   EXPECT_TRUE(modules_of({{"modules.json", dense}, {"2_Dense/config.json", R"({"bias": true})"}}).modules.refusal);
   EXPECT_TRUE(modules_of({{"modules.json", dense},
-                    {"2_Dense/config.json", R"({"bias": false, "activation_function": "torch.nn.Tanh"})"}})
+                          {"2_Dense/config.json", R"({"bias": false, "activation_function": "torch.nn.Tanh"})"}})
                   .modules.refusal);
   EXPECT_TRUE(modules_of({{"modules.json", list("sentence_transformers.models.LSTM", "2_LSTM")}}).modules.refusal);
 }
