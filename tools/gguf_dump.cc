@@ -9,9 +9,9 @@
 #include "model/listing/listing.h"
 #include "model/memory/fit.h"
 #include "model/model_tree.h"
-#include "model/store/described.h"
 #include "report/dump.h"
 #include "rules/gguf/rules.h"
+#include "store/described.h"
 #include "tools.h"
 
 namespace {

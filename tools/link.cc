@@ -8,7 +8,7 @@
 #include "cli/link_options.h"
 #include "io/output_place.h"
 #include "io/standard_output.h"
-#include "model/store/link.h"
+#include "store/link.h"
 #include "tools.h"
 
 namespace {

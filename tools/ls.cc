@@ -8,8 +8,8 @@
 #include "cli/ls_options.h"
 #include "cli/pager.h"
 #include "io/standard_output.h"
-#include "model/store/store_list.h"
 #include "report/store_report.h"
+#include "store/store_list.h"
 #include "tools.h"
 
 namespace {

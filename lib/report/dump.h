@@ -7,9 +7,9 @@
 
 #include "model/format.h"
 #include "model/memory/fit.h"
-#include "model/store/folder_model.h"
 #include "report/listing_forms.h"
 #include "report/prompt.h"
+#include "store/folder_model.h"
 
 namespace modelutils {
 

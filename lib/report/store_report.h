@@ -4,8 +4,8 @@
 #include <string>
 
 #include "io/standard_output.h"
-#include "model/store/store_list.h"
 #include "report/table.h"
+#include "store/store_list.h"
 
 namespace modelutils {
 

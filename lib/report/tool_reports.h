@@ -6,8 +6,8 @@
 
 #include "compare/extract_adapter.h"
 #include "convert/requantize/quantize_model.h"
-#include "convert/to_safetensors/edited_set.h"
 #include "convert/transfer/report.h"
+#include "edit/safetensors/edited_set.h"
 
 namespace modelutils {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "model/store/store_list.h"
+#include "store/store_list.h"
 
 namespace modelutils::cli {
 

@@ -8,7 +8,7 @@
 #include "base/path.h"
 #include "io/remote_address.h"
 #include "model/download_record.h"
-#include "model/store/store_names.h"
+#include "store/store_names.h"
 
 namespace modelutils::cli {
 

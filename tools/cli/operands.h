@@ -19,9 +19,8 @@ enum class Manifests : u8 {
 /// explained_operand() then gives the reason, so that a tool with several operands goes on with the others.
 std::string operand_path(const std::string& operand, Manifests manifests);
 
-/// Returns the error that explains why `error`, about a path as the user gave it or below it, came about: the name is
-/// in no store; the path is a folder of several models; a text that is no file is the name of a model in a store.
-/// Returns nullopt if there is nothing to explain.
+/// Returns a clearer error for `error`, which names an operand or a path below it: no store has the name, the folder
+/// holds several models, or the operand lacks the prefix of its store. Returns nullopt if none of these applies.
 std::optional<Error> explained_operand(const Error& error);
 
 }  // namespace modelutils::cli

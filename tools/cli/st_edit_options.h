@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "convert/to_safetensors/st_edit.h"
+#include "edit/safetensors/st_edit.h"
 
 namespace modelutils::cli {
 

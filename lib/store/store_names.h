@@ -1,0 +1,40 @@
+// Models by name: resolves ollama:NAME[:TAG], lmstudio:PUBLISHER/MODEL[/FILE], hf:ORG/REPO[@REVISION][/FILE] and
+// llama.cpp:NAME to paths (docs/stores.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "store/stores.h"
+
+namespace modelutils {
+
+/// A name, split at its prefix.
+struct StoreName {
+  StoreKind kind;
+  std::string_view rest;
+};
+/// Returns nullopt if the text does not begin with a store's prefix. Addresses ("hf://…") are not names.
+std::optional<StoreName> store_name(std::string_view text);
+
+/// Returns the path that a name stands for: a file (of a split model, the first), a model's directory, a folder of
+/// several models, or one of Ollama's manifests. The path lies in the store, links aside. Errors (of kind input):
+/// "store-name" (the name has not the form of its store, or would lead out of it), "store-missing" (with the places
+/// where it was looked for).
+Result<std::string> resolve_store_name(const std::string& name);
+
+/// Looks for a bare model name, such as "llama3.2" or "Qwen/Qwen3-8B", in all stores. Returns the first match with its
+/// prefix ("ollama:llama3.2"), empty if no store has it.
+std::string suggested_store_name(const std::string& text);
+
+/// What an operand becomes that names an Ollama manifest: its model's blob. Other paths are returned unchanged, and so
+/// is a manifest that cannot be read or names no model.
+std::string manifest_model(const std::string& path);
+
+/// Returns the path of a tag's manifest below "manifests" with the parts that Ollama adds by itself:
+/// "registry.ollama.ai/library/llama3.2/latest". Returns nullopt if the name is not one of Ollama's.
+std::optional<std::string> ollama_manifest_path(std::string_view name);
+
+}  // namespace modelutils
