@@ -370,7 +370,7 @@ struct LostPairs {
   std::string_view because;
 };
 
-constexpr LostPairs table[] = {
+constexpr LostPairs lost_pairs[] = {
     {"", "ssm_conv1d|ssm_conv1d_q|ssm_conv1d_k|ssm_conv1d_v|shortconv.conv|ssm_a|ssm_d|rope_freqs", ignored},
     {"deepseek2|minicpm3|kimi-linear", "attn_q_a|attn_q_b|attn_kv_a_mqa|attn_k_b|attn_v_b|attn_kv_b", ignored},
     {"deepseek2|kimi-linear", "output", ignored},
@@ -395,10 +395,10 @@ constexpr std::string_view feed_forward = "ffn_up|ffn_gate|ffn_down|ffn_up_shexp
 std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied) {
   if (row.starts_with('@')) row.remove_prefix(1);
   if (row == "token_embd" && is_tied) return "crashes llama.cpp, because the embedding is also the output head";
-  const auto found = std::ranges::find_if(table, [&](const LostPairs& lost) {
+  const auto found = std::ranges::find_if(lost_pairs, [&](const LostPairs& lost) {
     return (lost.architectures.empty() || has_name(lost.architectures, family.gguf)) && has_name(lost.rows, row);
   });
-  return found == std::end(table) ? std::string_view() : found->because;
+  return found == std::end(lost_pairs) ? std::string_view() : found->because;
 }
 
 bool scaled_pair_aborts(std::string_view row, TensorType type) {

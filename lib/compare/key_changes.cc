@@ -127,8 +127,8 @@ Result<std::optional<ListedValue>> array_element(const ListedArray& array, u64 i
 
 namespace {
 
-struct Keys {
-  Keys(std::span<const ListedKey> all, const std::vector<std::string>& ignored) {
+struct SortedKeys {
+  SortedKeys(std::span<const ListedKey> all, const std::vector<std::string>& ignored) {
     names.reserve(all.size());
     for (const ListedKey& key : all) {
       if (!ignored.empty() && selects(ignored, key.name)) continue;
@@ -170,8 +170,8 @@ bool is_same_scalar(const ListedValue& a, const ListedValue& b) {
 
 Result<KeyChanges> compare_keys(std::span<const ListedKey> a, std::span<const ListedKey> b,
                                 const std::vector<std::string>& ignored) {
-  const Keys left(a, ignored);
-  const Keys right(b, ignored);
+  const SortedKeys left(a, ignored);
+  const SortedKeys right(b, ignored);
   KeyChanges changes;
   for (const ListedKey* key : left.list) {
     const ListedKey* other = right.find(key->name);

@@ -71,7 +71,7 @@ constexpr u64 decoded_bytes = 512 * 1024;
 constexpr u64 some_elements = 2 * 1024;    // values decoded at a time, which fit in the first-level cache
 constexpr u64 whole_elements = 32 * 1024;  // piece size if it must be decoded at once
 constexpr u64 longest_row = 128 * 1024;
-constexpr u64 most_elements = 4 * 1024 * 1024;  // largest piece, which bounds memory
+constexpr u64 elements_per_piece = 4 * 1024 * 1024;  // largest piece, which bounds memory
 
 bool same_stored(const StoredRows& a, const StoredRows& b) {
   // Not std::equal, which compares std::byte one at a time.
@@ -180,7 +180,7 @@ class Measurer {
       return;
     }
     job.granule = least_common(job.a->unit(), job.b->unit());
-    if (job.granule > most_elements) {
+    if (job.granule > elements_per_piece) {
       results_[i].problem = "the rows are too long to be compared";
       return;
     }

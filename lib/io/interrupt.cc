@@ -35,7 +35,7 @@ namespace {
 std::atomic<TemporaryFileGuard::Slot*> first_slot{nullptr};
 std::mutex free_slots_mutex;  // never taken by the handler
 TemporaryFileGuard::Slot* first_free_slot = nullptr;
-std::atomic<bool> ending{false};
+std::atomic<bool> is_ending{false};
 
 extern "C" void end_by_signal(int number) {
   if (held.load() > 0) {
@@ -46,7 +46,7 @@ extern "C" void end_by_signal(int number) {
 }
 
 void remove_temporary_files() {
-  ending.store(true);
+  is_ending.store(true);
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) os::remove_file(name);
   }
@@ -104,7 +104,7 @@ TemporaryFileGuard::TemporaryFileGuard(const std::string& path) {
 TemporaryFileGuard::~TemporaryFileGuard() {
   if (slot_ == nullptr) return;
   char* path = slot_->path.exchange(nullptr);
-  if (!ending.load()) std::free(path);  // otherwise the handler may be reading it; the process is about to end
+  if (!is_ending.load()) std::free(path);  // otherwise the handler may be reading it; the process is about to end
   const std::lock_guard lock(free_slots_mutex);
   slot_->next_free = std::exchange(first_free_slot, slot_);
 }

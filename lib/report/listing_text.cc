@@ -416,7 +416,7 @@ Status write_listing_layers(TextOutput& out, const Listing& listing, const Listi
 
 namespace {
 
-constexpr std::size_t preview_columns = 60;
+constexpr std::size_t verbose_preview_columns = 60;
 
 // Returns a checksum over the whole array, of which a line shows only a part.
 Result<std::string> digest_of(const ListedArray& array) {
@@ -454,7 +454,7 @@ Status write_key(TextOutput& out, const ListedKey& key) {
     out << " " << escape(*text) << "\n";
     return {};
   }
-  MU_ASSIGN(const std::string value, preview(key.value, preview_columns));
+  MU_ASSIGN(const std::string value, preview(key.value, verbose_preview_columns));
   out << " " << value;
   if (const auto* array = std::get_if<ListedArray>(&key.value)) {
     MU_ASSIGN(const std::string digest, digest_of(*array));

@@ -199,7 +199,7 @@ namespace {
 // At most this many values of one name are considered.
 constexpr std::size_t most_values = 4;
 
-bool is_text(const Expression& expression) {
+bool is_text_literal(const Expression& expression) {
   return expression.kind == ExpressionKind::constant && expression.constant.is(Kind::text);
 }
 
@@ -247,7 +247,7 @@ class Collector : public TreeWalk {
     }
     if (expression.kind == ExpressionKind::dict) {
       for (std::size_t i = 0; i + 1 < operands.size(); i += 2) {
-        if (is_text(*operands[i])) bind_key(operands[i]->constant.view(), operands[i + 1]);
+        if (is_text_literal(*operands[i])) bind_key(operands[i]->constant.view(), operands[i + 1]);
       }
     }
     if (expression.kind == ExpressionKind::call && operands.front()->kind == ExpressionKind::name) {

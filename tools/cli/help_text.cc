@@ -21,7 +21,7 @@ std::size_t help_column(std::size_t width) {
 }
 
 // Returns the first word of a command line, including quoted spaces.
-std::string_view shell_word(std::string_view text) {
+std::string_view first_shell_word(std::string_view text) {
   char quote = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (quote == 0 && text[i] == ' ') return text.substr(0, i);
@@ -39,7 +39,7 @@ void append_command(std::string& out, std::string_view text, std::size_t width) 
   std::size_t column = 2;
   out += "  ";
   for (bool is_first = true; !text.empty(); is_first = false) {
-    const std::string_view word = shell_word(text);
+    const std::string_view word = first_shell_word(text);
     const std::size_t columns = display_width(word);
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     const std::size_t more = text.empty() ? 0 : 2;  // for " \"

@@ -102,6 +102,7 @@ std::string known_names() {
     }
     for (const arch::Tensor& row : family->prediction.tensors) say_row(row, true);
     for (const arch::Tensor& row : family->last_tensors) say_row(row, false);
+    say("tensors", arch::further_tensors(family->gguf));
   }
   for (const arch::RuntimeArchitecture& row : arch::runtime_architectures()) {
     for_each_name(row.names, [&](std::string_view name) { say("tensors", arch::runtime_tensors(name)); });

@@ -1,7 +1,9 @@
-// The tensors that llama.cpp's loaders ask for in architectures to which no directory can be converted. A name stands
+// The tensors that llama.cpp's loaders ask for in architectures to which no directory can be converted, and those that
+// they ask for besides the tensors that a directory gives. A name stands
 // for its ".weight"; with '+' also for its ".bias"; after '=' for the exact name. A leading dot stands for "blk.N.",
 // '#' for a number. Source: llama.cpp v0.5.0 (de3ff815), src/models (load_arch_tensors).
 #include <algorithm>
+#include <span>
 
 #include "arch/families/runtime_only.h"
 #include "arch/family.h"
@@ -164,6 +166,18 @@ constexpr RuntimeTensors rows[] = {
      "posnet.#.attn_q+ posnet.#.attn_k+ posnet.#.attn_v+ posnet.#.attn_output+ token_embd_norm+ convnext.#.dw+ "
      "convnext.#.norm+ convnext.#.pw1+ convnext.#.pw2+ convnext.#.gamma output_norm+ output+"},
 };
+constexpr RuntimeTensors further_rows[] = {
+    {"bailingmoe3", ".nextn.eh_proj .nextn.enorm .nextn.hnorm .layer_output_norm"},
+    {"cohere2moe|hy_v3",
+     ".ffn_gate_up_exps .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens .nextn.shared_head_head "
+     ".nextn.shared_head_norm"},
+    {"deepseek4",
+     "=.exp_probs_b_vl.bias .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens .nextn.shared_head_head "
+     ".nextn.shared_head_norm"},
+    {"qwen4exp",
+     "per_layer_token_embd .ffn_gate_up_exps .ple_key .ple_value .ple_norm_key .ple_norm_query .ple_norm_conv "
+     ".ple_conv1d"},
+};
 // clang-format on
 
 // True for a pattern like "blk.#.attn_q" and a name like "blk.12.attn_q".
@@ -202,12 +216,20 @@ bool is_named(std::string_view row, std::string_view tensor) {
   return false;
 }
 
+std::string_view tensors_of(std::span<const RuntimeTensors> table, std::string_view architecture) {
+  const auto row = std::ranges::find_if(
+      table, [&](const RuntimeTensors& each) { return has_name(each.architectures, architecture); });
+  return row == table.end() ? std::string_view{} : row->tensors;
+}
+
 }  // namespace
 
 std::string_view runtime_tensors(std::string_view architecture) {
-  const auto* row = std::ranges::find_if(
-      rows, [&](const RuntimeTensors& each) { return has_name(each.architectures, architecture); });
-  return row == std::end(rows) ? std::string_view{} : row->tensors;
+  return tensors_of(rows, architecture);
+}
+
+std::string_view further_tensors(std::string_view architecture) {
+  return tensors_of(further_rows, architecture);
 }
 
 bool has_runtime_tensor(std::string_view tensors, std::string_view name) {

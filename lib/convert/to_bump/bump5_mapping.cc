@@ -66,7 +66,7 @@ std::string written_architectures() {
   return joined(names);
 }
 
-constexpr u64 largest = ~u32{0};
+constexpr u64 most_rows = ~u32{0};
 
 class Mapper {
  public:
@@ -106,7 +106,7 @@ class Mapper {
     check_numbers();
     const LocatedTensor* embedding = source_->find("token_embd.weight");
     const u64 vocab = embedding != nullptr && embedding->ne.size() == 2 ? embedding->ne[1] : 1;
-    if (vocab > largest) source_->refuse("gguf2bump-shape", embedding->name, "has more than 2^32 - 1 rows");
+    if (vocab > most_rows) source_->refuse("gguf2bump-shape", embedding->name, "has more than 2^32 - 1 rows");
     mapping_.hyper.dimensions.vocab = vocab;
     if (embedding != nullptr) {
       MU_ASSIGN(mapping_.vocabulary, read_bump5_vocabulary(set_, index_, vocab, mapping_.refusals));

@@ -245,7 +245,7 @@ std::string gguf_to_bump_summary(const GgufToBumpReport& report) {
 
 namespace {
 
-constexpr u64 largest = ~u32{0};
+constexpr u64 largest_u32 = ~u32{0};
 
 // True if `path` is or will be a regular file. Devices and FIFOs are written in place and have no files next to them.
 bool is_regular_output(const std::string& path) {
@@ -270,11 +270,11 @@ Status check_version(const GgufToBumpOptions& options) {
 }
 
 Status check_numbers(const BumpRequest& request) {
-  if (request.context && (*request.context == 0 || *request.context > largest)) {
-    return usage_error(fmt::format("--context must be 1 to {}", largest));
+  if (request.context && (*request.context == 0 || *request.context > largest_u32)) {
+    return usage_error(fmt::format("--context must be 1 to {}", largest_u32));
   }
-  if (request.align_head == 0 || request.align_head > largest) {
-    return usage_error(fmt::format("--align-head must be 1 to {}", largest));
+  if (request.align_head == 0 || request.align_head > largest_u32) {
+    return usage_error(fmt::format("--align-head must be 1 to {}", largest_u32));
   }
   return {};
 }

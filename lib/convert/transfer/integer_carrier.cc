@@ -17,7 +17,7 @@ namespace modelutils {
 
 namespace {
 
-constexpr u64 block = 32;  // block size of Q4_0, Q5_0 and Q8_0
+constexpr u64 codes_per_block = 32;  // block size of Q4_0, Q5_0 and Q8_0
 
 bool has_codes(const ScaleAnalysis& analysis) {
   return analysis.least <= analysis.greatest;
@@ -35,7 +35,7 @@ std::optional<TensorType> type_for(i32 least, i32 greatest) {
 // True if every block of 32 elements lies within one group.
 bool fills_blocks(const StoredForm& form, u64 columns) {
   const IntegerParams& of = form.integers;
-  return !of.is_scattered && columns % block == 0 && of.group % block == 0;
+  return !of.is_scattered && columns % codes_per_block == 0 && of.group % codes_per_block == 0;
 }
 
 std::optional<TensorType> exact_type(const StoredForm& form, u64 columns, const ScaleAnalysis& analysis) {
@@ -176,9 +176,9 @@ void repack(const StoredForm& form, u64 columns, const StoredPlanes& planes, std
       // Q4_0 codes are −8 … 7. A block that contains 8 contains no −8, so negate the block and its scale.
       const bool may_have_eight = TYPE == TensorType::Q4_0 && greatest_code - zero >= 8;
       const std::byte* const group_end = codes + std::min<u64>(width, static_cast<u64>(row_end - codes));
-      for (; codes != group_end; codes += block, out += packed_bytes) {
+      for (; codes != group_end; codes += codes_per_block, out += packed_bytes) {
         SixteenBytes first = sixteen_at(codes) - less;
-        SixteenBytes second = sixteen_at(codes + block / 2) - less;
+        SixteenBytes second = sixteen_at(codes + codes_per_block / 2) - less;
         u16 own_half = half;
         if (may_have_eight && has_any(bits_as<SixteenBytes>((first == 8) | (second == 8)))) {
           first = -first;
@@ -284,7 +284,7 @@ Result<Target> choose_integers(const StoredForm& form, u64 columns, const ScaleA
                                    text_with_scales(form), type_name(options.fallback), reason));
   }
   TensorType type = options.fallback;
-  if (type == TensorType::Q8_0 && columns % block != 0) {
+  if (type == TensorType::Q8_0 && columns % codes_per_block != 0) {
     reason += "; rows do not fill blocks of 32";
     type = TensorType::F16;
   }

@@ -16,7 +16,7 @@ namespace modelutils::gguf {
 
 namespace {
 
-constexpr std::string_view magic = "GGUF";
+constexpr std::string_view gguf_magic = "GGUF";
 
 // The shortest records: an empty key with a one-byte value; a tensor without a name or dimensions.
 constexpr u64 min_key_bytes = 8 + 4 + 1;
@@ -67,7 +67,7 @@ class Parser {
                 fmt::format("incomplete or damaged: {}; download it again", message), true);
   }
   bool read_header() {
-    reader_.skip(magic.size());
+    reader_.skip(gguf_magic.size());
     document_.version = reader_.read<u32>();
     if (!reader_.ok()) return truncated(reader_.offset(), "header", "version");
     if (const u32 swapped = __builtin_bswap32(document_.version); swapped == 2 || swapped == 3) {
@@ -278,7 +278,7 @@ class Parser {
 std::string wrong_magic_message(std::string_view head) {
   constexpr std::string_view expected = "a GGUF file starts with \"GGUF\"";
   constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-  if (head.starts_with(byte_order_mark) && head.substr(byte_order_mark.size()).starts_with(magic)) {
+  if (head.starts_with(byte_order_mark) && head.substr(byte_order_mark.size()).starts_with(gguf_magic)) {
     return "a UTF-8 byte order mark precedes \"GGUF\": a text editor has damaged the file; download it again";
   }
   if (const FileKind kind = file_kind(head); kind != FileKind::unknown) {
@@ -286,11 +286,11 @@ std::string wrong_magic_message(std::string_view head) {
   }
   // Eight bytes of header length, then JSON.
   if (head.size() > 8 && head[8] == '{') return "this is not a GGUF file: it looks like a safetensors file";
-  if (head.size() < magic.size()) {
+  if (head.size() < gguf_magic.size()) {
     return fmt::format("the file has only {}; {}", counted(head.size(), "byte"), expected);
   }
   std::string bytes;
-  for (const char c : head.substr(0, magic.size())) {
+  for (const char c : head.substr(0, gguf_magic.size())) {
     bytes += fmt::format("{}{:02x}", bytes.empty() ? "" : " ", static_cast<u8>(c));
   }
   return fmt::format("the file starts with the bytes {}; {}", bytes, expected);
@@ -300,7 +300,7 @@ std::string wrong_magic_message(std::string_view head) {
 
 Result<Document> parse(const ByteSource& source) {
   ByteReader reader(source, 0, file_kind_bytes);
-  if (reader.read_view(magic.size()) != magic) {
+  if (reader.read_view(gguf_magic.size()) != gguf_magic) {
     if (reader.source_error()) return tl::make_unexpected(in_file(*reader.source_error(), source.name()));
     return input_error("gguf-magic", wrong_magic_message(read_head(source)), {}, 0, source.name());
   }

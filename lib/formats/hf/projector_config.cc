@@ -73,7 +73,7 @@ std::optional<json::Element> part(json::Element root, std::span<const std::strin
 }
 
 constexpr std::array<std::string_view, 1> vision = {"vision_config"}, audio = {"audio_config"};
-constexpr std::array<std::string_view, 4> text = {"text_config", "llm_config", "lm_config", "language_config"};
+constexpr std::array<std::string_view, 4> text_configs = {"text_config", "llm_config", "lm_config", "language_config"};
 
 }  // namespace
 
@@ -87,11 +87,11 @@ Result<Config> load_projector_config(const ModelFolder& folder, const Config& co
   for (const auto& [name, names] :
        {std::pair<std::string_view, std::span<const std::string_view>>{"vision_config", vision},
         {"audio_config", audio},
-        {"text_config", text}}) {
+        {"text_config", text_configs}}) {
     const auto found = part(root, names);
-    if (found && (found->is_object() || name != text.front())) {
+    if (found && (found->is_object() || name != text_configs.front())) {
       members.set(name, found->text());
-    } else if (name == text.front()) {
+    } else if (name == text_configs.front()) {
       members.set(name, root.text());
     }
   }

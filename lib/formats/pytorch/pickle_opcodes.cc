@@ -55,7 +55,7 @@ struct Element {
   u32 bytes;
 };
 
-constexpr Element elements[] = {
+constexpr Element element_types[] = {
     {"float32", "float", "FloatStorage", TensorType::F32, 4},
     {"float16", "half", "HalfStorage", TensorType::F16, 2},
     {"bfloat16", {}, "BFloat16Storage", TensorType::BF16, 2},
@@ -87,14 +87,14 @@ std::optional<KnownGlobal> known_global(std::string_view module, std::string_vie
     if (row.module == module && row.name == name) return KnownGlobal{row.role, {}, 1};
   }
   if (module == "torch") {
-    for (const Element& element : elements) {
+    for (const Element& element : element_types) {
       if (name == element.dtype || (!element.alias.empty() && name == element.alias)) {
         return KnownGlobal{GlobalRole::dtype, element.type, element.bytes};
       }
     }
   }
   if (module == "torch" || module == "torch.cuda") {
-    for (const Element& element : elements) {
+    for (const Element& element : element_types) {
       if (!element.storage.empty() && name == element.storage) {
         return KnownGlobal{GlobalRole::storage_class, element.type, element.bytes};
       }

@@ -14,6 +14,7 @@
 
 #include "arch/facts.h"
 #include "arch/families.h"
+#include "arch/families/runtime_only.h"
 #include "arch/loader_forms.h"
 #include "arch/names.h"
 #include "arch/prediction_rows.h"
@@ -304,10 +305,13 @@ class LoaderRules {
       left.erase(found);
     }
     check_blocks(family, left, known);
+    const std::string_view further = arch::further_tensors(family.gguf);
     for (const auto& [name, tensor] : left) {
-      if (is_weight_scale(*tensor, sizes, known)) continue;
-      // Tensors after the layers may belong to prediction blocks that the file does not count.
-      if (blocks_ == 0 && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
+      if (is_weight_scale(*tensor, sizes, known) || arch::has_runtime_tensor(further, name)) continue;
+      // Tensors after the layers may belong to prediction blocks that the file does not count or the family does not
+      // list.
+      const bool lists_blocks = blocks_ != 0 && !family.prediction.tensors.empty();
+      if (!lists_blocks && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));

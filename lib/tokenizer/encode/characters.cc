@@ -19,7 +19,7 @@ bool is_in(const std::array<PointRange, size>& ranges, char32_t point) {
                      [&](const PointRange& range) { return range.first <= point && point <= range.last; });
 }
 
-constexpr char32_t end_of_points = 0x110000, replacement = 0xfffd;
+constexpr char32_t end_of_points = 0x110000, replacement_point = 0xfffd;
 
 // Collects the bits of `count` bytes 10xxxxxx after the first one. Returns false if there are fewer.
 bool continuation(std::string_view text, std::size_t at, std::size_t count, char32_t& point) {
@@ -115,7 +115,7 @@ std::vector<char32_t> code_points(std::string_view text) {
       points.push_back(point);
       at += size;
     } else {
-      points.push_back(replacement);
+      points.push_back(replacement_point);
       ++at;
     }
   }

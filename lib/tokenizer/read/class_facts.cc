@@ -19,7 +19,7 @@ constexpr Texts of_roberta = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<
 constexpr Texts of_t5 = {"", "</s>", "<unk>", "", "<pad>", "", ""};
 
 // Source: the classes of transformers 4.
-constexpr std::array rows = {
+constexpr std::array tokenizer_classes = {
     ClassFacts{.names = "BertTokenizer|DistilBertTokenizer|ElectraTokenizer|MobileBertTokenizer|ConvBertTokenizer",
                .texts = of_bert,
                .with_json = true,
@@ -56,9 +56,9 @@ constexpr std::array rows = {
 };
 
 const ClassFacts* find_row(std::string_view name) {
-  const auto* found =
-      std::find_if(rows.begin(), rows.end(), [&](const ClassFacts& row) { return arch::has_name(row.names, name); });
-  return found == rows.end() ? nullptr : found;
+  const auto* found = std::find_if(tokenizer_classes.begin(), tokenizer_classes.end(),
+                                   [&](const ClassFacts& row) { return arch::has_name(row.names, name); });
+  return found == tokenizer_classes.end() ? nullptr : found;
 }
 
 }  // namespace
