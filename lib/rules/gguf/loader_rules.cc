@@ -309,9 +309,9 @@ class LoaderRules {
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known) || arch::has_runtime_tensor(further, name)) continue;
       // Tensors after the layers may belong to prediction blocks that the file does not count or the family does not
-      // list.
-      const bool lists_blocks = blocks_ != 0 && !family.prediction.tensors.empty();
-      if (!lists_blocks && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
+      // describe.
+      const bool has_other_blocks = blocks_ == 0 || !further.empty();
+      if (has_other_blocks && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));
