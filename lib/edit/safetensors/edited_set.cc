@@ -158,6 +158,8 @@ Status check_source(EditedSet& edited, const std::string& input) {
   const Findings found = checked.findings.findings();
   if (const Finding* broken = first_container_error(found)) return tl::make_unexpected(with_path(*broken, input));
   for (const Finding& finding : found) {
+    // Of a type that is not known, neither the unit nor a copy's size follows.
+    if (finding.code == "st-dtype") return tl::make_unexpected(with_path(finding, input));
     if (finding.code.starts_with("pt-") && finding.severity != Severity::error) edited.report.remarks.add(finding);
   }
   return {};
@@ -221,8 +223,10 @@ Result<EditedSet> open_edited_set(const OpenOptions& options) {
       metadata.emplace_back(entry.key, entry.value);
   }
   edited.is_metadata_changed.assign(opened.set.files.size(), opened.set.has_checkpoints);
-  if (opened.set.has_checkpoints) CheckpointTensors(edited).choose();
-  if (edited.tensors.empty()) return input_error("pt2st-input", "holds no tensors", {}, {}, options.input);
+  if (opened.set.has_checkpoints) {
+    CheckpointTensors(edited).choose();
+    if (edited.tensors.empty()) return input_error("pt2st-input", "holds no tensors", {}, {}, options.input);
+  }
   MU_TRY(read_config_text(edited));
   return edited;
 }

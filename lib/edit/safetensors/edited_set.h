@@ -77,8 +77,8 @@ struct EditedSet {
 };
 
 /// Opens a model and lists its tensors as they are. Tensors of a checkpoint that share elements are listed once.
-/// Errors: those of the readers; "pt2st-input" if it is another kind of model or holds no tensors; the first container
-/// rule of class error that it breaks.
+/// Errors: those of the readers; "pt2st-input" if it is another kind of model or a checkpoint without tensors; the
+/// first container rule of class error that it breaks; "st-dtype".
 Result<EditedSet> open_edited_set(const OpenOptions& options);
 
 /// Returns the part that takes all units of a source tensor.

@@ -84,6 +84,7 @@ class LayoutPlanner {
       by_file[file].source_file = file;
     }
     for (auto& [file, shard] : by_file) shards_.push_back(std::move(shard));
+    if (shards_.empty()) shards_.emplace_back();  // a model without tensors is a file without tensors
   }
 
   // Like huggingface_hub's split_state_dict_into_shards_factory(): a tensor above the limit gets a shard of its own,
@@ -105,7 +106,7 @@ class LayoutPlanner {
       current.tensors.push_back(i);
       filled += bytes;
     }
-    if (!current.tensors.empty()) shards_.push_back(std::move(current));
+    if (!current.tensors.empty() || shards_.empty()) shards_.push_back(std::move(current));
   }
 
   void name_shards() {

@@ -6,6 +6,7 @@
 
 #include "formats/safetensors/shard_set.h"
 #include "io/random_access_file.h"
+#include "json/reader.h"
 #include "support/checkpoint_builder.h"
 #include "support/temp_dir.h"
 
@@ -116,6 +117,48 @@ TEST_F(Pt2st, Refusals) {
   dry_run = true;
   ASSERT_TRUE(convert(sound, dir.file("d.safetensors")));
   EXPECT_FALSE(std::filesystem::exists(dir.file("d.safetensors")));
+}
+
+// Every case of the malformed corpus: refused, or planned, as its manifest says.
+TEST(StEditCorpus, RefusesWhatTheManifestRejects) {
+  if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
+  const std::string folder = test::shared_dir() + "/corpus/malformed/st/";
+  const auto manifest = json::load(folder + "manifest.json");
+  ASSERT_TRUE(manifest.has_value());
+  json::Array cases;
+  ASSERT_TRUE((*manifest)->root.get(cases));
+  std::size_t count = 0;
+  for (const json::Element entry : cases) {
+    StEditOptions options;
+    options.input = folder + std::string(*json::string_member(entry, "name"));
+    options.dry_run = true;
+    Progress progress;
+    const auto report = st_edit(options, progress);
+    const std::string_view verdict = *json::string_member(entry, "verdict");
+    if (verdict != "either") {
+      EXPECT_EQ(report.has_value(), verdict == "accept") << options.input;
+    }
+    ++count;
+  }
+  EXPECT_GE(count, 187u);
+}
+
+// A file without tensors is valid: it is copied with its metadata, and every layout makes one file of it.
+TEST(StEditCorpus, KeepsFilesWithoutTensors) {
+  const TempDir dir;
+  const std::string in =
+      dir.write("in.safetensors", std::string("\x20\0\0\0\0\0\0\0", 8) + R"({"__metadata__":{"k":"v"}}      )");
+  StEditOptions options;
+  options.input = in;
+  options.output = dir.file("out.safetensors");
+  Progress progress;
+  ASSERT_TRUE(st_edit(options, progress));
+  EXPECT_EQ(test::read_file(options.output), test::read_file(in));
+  options.output = dir.file("shards");
+  options.max_shard_size = 1000;
+  ASSERT_TRUE(st_edit(options, progress));
+  EXPECT_TRUE(safetensors::open_set(dir.file("shards/model.safetensors")));
+  EXPECT_FALSE(std::filesystem::exists(dir.file("shards/model.safetensors.index.json")));
 }
 
 TEST(MatchStars, CapturesWhatEachStarMatches) {
