@@ -108,6 +108,24 @@ Status for_each_entry(const std::string& path, const Visit& visit) {
   return done;
 }
 
+// Calls visit(name, status) for every file below, named "folder/file". Empty folders and those that lie too deep count
+// as files.
+template <typename Visit>
+Status for_each_file(const std::string& path, const std::string& before, int levels, const Visit& visit) {
+  return for_each_entry(path, [&](const std::string& name, const os::FileStatus& entry) -> Status {
+    bool is_empty = true;
+    if (entry.is_folder() && levels > 0) {
+      const std::string inner = path + "/" + name;
+      MU_TRY(for_each_entry(inner, [&](const std::string&, const os::FileStatus&) -> Status {
+        is_empty = false;
+        return {};
+      }));
+      if (!is_empty) MU_TRY(for_each_file(inner, before + name + "/", levels - 1, visit));
+    }
+    return is_empty ? visit(before + name, entry) : Status{};
+  });
+}
+
 Status may_be_replaced(const std::string& path, const os::FileStatus& there, const DirectoryOptions& options) {
   if (is_mount_point(path, there)) return refused(path, "is a mount point and is not replaced");
   if (is_within(".", path)) return refused(path, "is or contains the working directory and is not replaced");
@@ -115,20 +133,12 @@ Status may_be_replaced(const std::string& path, const os::FileStatus& there, con
     if (is_within(input, path))
       return refused(path, fmt::format("contains the source '{}' and is not replaced", input));
   }
-  return for_each_entry(path, [&](const std::string& name, const os::FileStatus& entry) -> Status {
-    const auto check = [&](const std::string& inner, const os::FileStatus& file) -> Status {
-      if (was_read(file)) return refused(path, fmt::format("contains the input '{}' and is not replaced", inner));
-      if (file.is_file() && options.is_ours && options.is_ours(inner)) return {};
-      return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", inner));
-    };
-    if (!entry.is_folder()) return check(name, entry);
-    bool is_empty = true;
-    MU_TRY(for_each_entry(path + "/" + name, [&](const std::string& inner, const os::FileStatus& file) {
-      is_empty = false;
-      return check(name + "/" + inner, file);
-    }));
-    return is_empty ? check(name, entry) : Status{};
-  });
+  const auto check = [&](const std::string& name, const os::FileStatus& file) -> Status {
+    if (was_read(file)) return refused(path, fmt::format("contains the input '{}' and is not replaced", name));
+    if (file.is_file() && options.is_ours && options.is_ours(name)) return {};
+    return refused(path, fmt::format("contains '{}', which this program does not write, and is not replaced", name));
+  };
+  return for_each_file(path, "", most_folder_levels, check);
 }
 
 // Refuses to create a directory named like a weights file. With a trailing slash ("out.bin/") it is intended.
@@ -200,18 +210,24 @@ AtomicDirectory::~AtomicDirectory() {
   if (!staging_.empty()) remove_staging();
 }
 
-Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
-  if (const std::string folder(name.substr(0, name.rfind('/'))); folder.size() < name.size()) {
-    if (std::ranges::find(folders_, folder) == folders_.end()) {
-      const SignalHold hold;
-      const std::string path = staging_ + "/" + folder;
-      if (!os::make_folder(path, replace_ ? 0700 : 0777)) {
-        return output_error("out-open", "the folder cannot be made: " + errno_text(errno), path);
-      }
-      folders_.push_back(folder);
-      guards_.emplace_back(path);
+// Makes the folders in a name, "a" and "a/b" for "a/b/file".
+Status AtomicDirectory::make_folders_of(const std::string& name) {
+  for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+    const std::string folder = name.substr(0, slash);
+    if (std::ranges::find(folders_, folder) != folders_.end()) continue;
+    const SignalHold hold;
+    const std::string path = staging_ + "/" + folder;
+    if (!os::make_folder(path, replace_ ? 0700 : 0777)) {
+      return output_error("out-open", "the folder cannot be made: " + errno_text(errno), path);
     }
+    folders_.push_back(folder);
+    guards_.emplace_back(path);
   }
+  return {};
+}
+
+Result<AtomicOutput> AtomicDirectory::create_file(std::string_view name) {
+  MU_TRY(make_folders_of(std::string(name)));
   names_.emplace_back(name);
   guards_.emplace_back(staging_ + "/" + names_.back());
   OutputOptions options;
@@ -257,21 +273,40 @@ Error AtomicDirectory::under_final_name(Error error) const {
 // Links the kept files into the new directory, so that they are neither copied nor read.
 Status AtomicDirectory::keep_others() {
   if (!options_.is_kept) return {};
-  return for_each_entry(path_, [&](const std::string& name, const os::FileStatus&) -> Status {
+  const auto keep = [&](const std::string& name, const os::FileStatus&) -> Status {
     if (!options_.is_kept(name) || std::ranges::find(names_, name) != names_.end()) return {};
+    MU_TRY(make_folders_of(name));
     names_.push_back(name);
     guards_.emplace_back(staging_ + "/" + name);
     if (os::link(path_ + "/" + name, staging_ + "/" + name)) return {};
     return output_error("out-replace", fmt::format("'{}' cannot be kept: {}", name, errno_text(errno)), path_);
-  });
+  };
+  return for_each_file(path_, "", most_folder_levels, keep);
 }
 
 void AtomicDirectory::remove_staging() {
   for (const std::string& name : names_) os::remove_file(staging_ + "/" + name);
-  for (const std::string& folder : folders_) os::remove_folder(staging_ + "/" + folder);
+  for (auto folder = folders_.rbegin(); folder != folders_.rend(); ++folder)
+    os::remove_folder(staging_ + "/" + *folder);
   os::remove_folder(staging_);
   staging_.clear();
 }
+
+namespace {
+
+// Removes our files and the folders that they leave empty.
+Status remove_ours(const std::string& path, const std::string& before, int levels, const DirectoryOptions& options) {
+  return for_each_entry(path, [&](const std::string& name, const os::FileStatus& entry) -> Status {
+    const std::string inner = path + "/" + name;
+    if (entry.is_file() && options.is_ours(before + name)) os::remove_file(inner);
+    if (!entry.is_folder() || levels == 0) return {};
+    MU_TRY(remove_ours(inner, before + name + "/", levels - 1, options));
+    os::remove_folder(inner);
+    return {};
+  });
+}
+
+}  // namespace
 
 Status AtomicDirectory::rename_new() {
   if (os::rename_new(staging_, path_)) return {};
@@ -300,16 +335,7 @@ Status AtomicDirectory::replace() {
     }
   }
   staging_.clear();
-  const Status removed = for_each_entry(old, [&](const std::string& name, const os::FileStatus& entry) -> Status {
-    if (entry.is_file() && options_.is_ours(name)) os::remove_file(old + "/" + name);
-    if (!entry.is_folder()) return {};
-    MU_TRY(for_each_entry(old + "/" + name, [&](const std::string& inner, const os::FileStatus& file) -> Status {
-      if (file.is_file() && options_.is_ours(name + "/" + inner)) os::remove_file(old + "/" + name + "/" + inner);
-      return {};
-    }));
-    os::remove_folder(old + "/" + name);
-    return {};
-  });
+  const Status removed = remove_ours(old, "", most_folder_levels, options_);
   if (!removed || !os::remove_folder(old)) {
     return output_error("out-rename",
                         "is complete, but the directory that it replaced could not be removed from " + old, path_);
@@ -320,14 +346,12 @@ Status AtomicDirectory::replace() {
 Status AtomicDirectory::commit() {
   {
     SignalHold hold;
+    if (replace_) MU_TRY(keep_others());
     for (const std::string& folder : folders_) {
       if (replace_) take_access(staging_ + "/" + folder);
       MU_TRY(sync_folder_of(staging_ + "/" + folder + "/file"));
     }
-    if (replace_) {
-      MU_TRY(keep_others());
-      take_access(staging_);
-    }
+    if (replace_) take_access(staging_);
     MU_TRY(sync_folder_of(staging_ + "/file"));
     MU_TRY(replace_ ? replace() : rename_new());
     staging_.clear();

@@ -46,15 +46,18 @@ void set_output_remarks(OutputRemarkSink sink);
 /// Passes a remark to the sink. A remark that repeats for several files of a folder is passed once, for the first.
 void remark_output(const std::string& path, const char* code, const std::string& message);
 
+/// Levels of folders in an output folder.
+inline constexpr int most_folder_levels = 8;
+
 struct DirectoryOptions {
   /// May replace an existing directory if it contains only regular files for which `is_ours` returns true, directly or
-  /// in folders of their own: `is_ours` gets "folder/file".
+  /// in folders of their own, at most most_folder_levels deep: `is_ours` gets "folder/file".
   bool force = false;
   std::function<bool(std::string_view name)> is_ours;
   std::vector<std::string> inputs;  ///< files and folders that are read; none may lie in the replaced directory
   std::string_view or_file = {};    ///< end of the message about a directory named like a file
   /// Files of the replaced directory that stay in the new one, unless this writes a file of that name. They are ours,
-  /// too.
+  /// too. Gets "folder/file", like `is_ours`.
   std::function<bool(std::string_view name)> is_kept = {};
 };
 
@@ -80,8 +83,8 @@ class AtomicDirectory {
   /// Returns the folder that holds the files until commit().
   const std::string& staging_path() const { return staging_; }
 
-  /// Creates a file in the folder under its final name, which may be "folder/file". Write it, then pass it to
-  /// close_files().
+  /// Creates a file in the folder under its final name, which may be "folder/file", with most_folder_levels at most.
+  /// Write it, then pass it to close_files().
   Result<AtomicOutput> create_file(std::string_view name);
   /// Syncs the files and gives them their final names in the staging folder. They can be read there until commit().
   Status close_files(std::span<AtomicOutput> files);
@@ -95,6 +98,7 @@ class AtomicDirectory {
 
  private:
   AtomicDirectory() = default;
+  Status make_folders_of(const std::string& name);
   Status rename_new();
   Status replace();
   std::string predecessor_of(const std::string& name) const;
@@ -108,7 +112,7 @@ class AtomicDirectory {
   DirectoryOptions options_;
   TemporaryFileGuard folder_guard_;
   std::vector<std::string> names_;
-  std::vector<std::string> folders_;        // folders in the folder
+  std::vector<std::string> folders_;        // folders in the folder, each behind the one that holds it
   std::vector<TemporaryFileGuard> guards_;  // for the files with final names in the staging folder
 };
 

@@ -224,8 +224,33 @@ def cuts(work):
     check(after == wanted, "--drop-layers has other tensors")
 
 
+def files_below(folder):
+    return {os.path.relpath(f"{where}/{name}", folder): open(f"{where}/{name}", "rb").read()
+            for where, _, names in os.walk(folder) for name in names}
+
+
+def modules(work):
+    """Sentence Transformers: folders with the parts behind the model, which no operation changes."""
+    source = f"{CORPUS}/encoders/gemma_embedding_dense/model"
+    if not os.path.isdir(source): return
+    before = files_below(source)
+    edit(source, "-o", f"{work}/copy")
+    check(files_below(f"{work}/copy") == before, "modules: a copy has other files")
+    for flags in (("--dtype", "f16"), ("--single", "--set", "a=b"), ("--max-shard-size", "100K")):
+        edit(source, *flags, "-o", f"{work}/other")
+        after = files_below(f"{work}/other")
+        weights = ("model.safetensors", "model.safetensors.index.json", "config.json")
+        for name, data in before.items():
+            if name not in weights: check(after.get(name) == data, f"modules {flags}: {name} is not copied as it is")
+        check(all(name in before or name.startswith("model") and "/" not in name for name in after), f"modules {flags}: other files {sorted(after)}")
+        said = subprocess.run([f"{BIN}/verify", f"{work}/other"], capture_output=True, text=True)
+        check(said.returncode == 0, f"modules {flags}: verify: {said.stdout.strip()}")
+    edit(source, "--weights-only", "-o", f"{work}/bare")
+    check(set(files_below(f"{work}/bare")) == {"model.safetensors"}, "modules: --weights-only copies files")
+
+
 def main():
-    parts = {"layouts": layouts, "casts": casts, "dequantized": dequantized, "merged": merged, "norms": norms, "cuts": cuts}
+    parts = {"layouts": layouts, "casts": casts, "dequantized": dequantized, "merged": merged, "norms": norms, "cuts": cuts, "modules": modules}
     for name, part in parts.items():
         if len(sys.argv) > 3 and name not in sys.argv[3:]: continue
         with tempfile.TemporaryDirectory() as work: part(work)

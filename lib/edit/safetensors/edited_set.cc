@@ -47,8 +47,8 @@ class CheckpointTensors {
  private:
   void report_others() {
     std::vector<LeftOut>& left_out = edited_.report.left_out;
-    for (const safetensors::ShardFile& file : edited_.set().files) {
-      const pytorch::Document& document = *checkpoint_of(file);
+    for (std::size_t i = 0; i < edited_.file_count; ++i) {
+      const pytorch::Document& document = *checkpoint_of(edited_.set().files[i]);
       const std::string own = document.wrapper.empty() ? std::string() : document.wrapper + ".";
       for (const pytorch::Tensor& each : document.tensors) {
         if (!each.name.starts_with(own)) left_out.push_back({each.name, LeftOutReason::beside_weights});
@@ -165,16 +165,16 @@ Status check_source(EditedSet& edited, const std::string& input) {
   return {};
 }
 
-Status read_config_text(EditedSet& edited) {
+// Reads a file beside the weights for changes. A broken one is copied; operations that need it refuse.
+Status read_text(const EditedSet& edited, const char* name, std::optional<hf::ConfigEdit>& out) {
   if (!edited.is_directory()) return {};
-  MU_ASSIGN(const auto file, open_side_file(edited.model.safetensors->folder, "config.json"));
+  MU_ASSIGN(const auto file, open_side_file(edited.model.safetensors->folder, name));
   if (file == nullptr) return {};
   constexpr u64 most = u64{64} << 20;
   if (file->file_size() > most) return input_error("json-too-large", "is too large", {}, {}, file->name());
   std::string text(static_cast<std::size_t>(file->file_size()), '\0');
   MU_TRY(file->read_exact(0, std::as_writable_bytes(std::span(text))));
-  // A broken config.json is copied; operations that need it refuse.
-  if (auto config = hf::ConfigEdit::parse(std::move(text), file->name())) edited.config = std::move(*config);
+  if (auto edit = hf::ConfigEdit::parse(std::move(text), file->name())) out = std::move(*edit);
   return {};
 }
 
@@ -185,6 +185,12 @@ RecipePart whole_part(std::size_t origin, u64 units) {
   part.source = origin;
   part.from = part.to = arch::whole_view(units);
   return part;
+}
+
+const hf::ConfigEdit* EditedSet::changed_text(std::string_view name) const {
+  const std::optional<hf::ConfigEdit>& edit = name == "config.json" ? config : quantizer;
+  const bool is_edited = name == "config.json" || name == "hf_quant_config.json";
+  return is_edited && edit && edit->is_changed() ? &*edit : nullptr;
 }
 
 std::vector<std::size_t> EditedSet::places() const {
@@ -212,22 +218,27 @@ Result<EditedSet> open_edited_set(const OpenOptions& options) {
     opened.has_modules = true;
   }
   edited.followers = followers_of(opened);
+  edited.file_count = static_cast<std::size_t>(std::ranges::count_if(opened.set.files, [](const auto& file) {
+    return !file.is_apart || file.base_name.find('/') == std::string::npos;
+  }));
   const Catalog& catalog = edited.model.catalog();
   for (std::size_t i = 0; i < opened.set.tensors.size(); ++i) {
-    edited.tensors.push_back(as_stored(catalog.tensors[i], i));
+    if (opened.set.tensors[i].file < edited.file_count) edited.tensors.push_back(as_stored(catalog.tensors[i], i));
   }
-  for (const safetensors::ShardFile& file : opened.set.files) {
+  for (std::size_t i = 0; i < edited.file_count; ++i) {
     safetensors::OutMetadata& metadata = edited.metadata.emplace_back();
     if (opened.set.has_checkpoints) metadata.emplace_back("format", "pt");
-    for (const safetensors::MetadataEntry& entry : file.document.metadata)
+    for (const safetensors::MetadataEntry& entry : opened.set.files[i].document.metadata) {
       metadata.emplace_back(entry.key, entry.value);
+    }
   }
-  edited.is_metadata_changed.assign(opened.set.files.size(), opened.set.has_checkpoints);
+  edited.is_metadata_changed.assign(edited.file_count, opened.set.has_checkpoints);
   if (opened.set.has_checkpoints) {
     CheckpointTensors(edited).choose();
     if (edited.tensors.empty()) return input_error("pt2st-input", "holds no tensors", {}, {}, options.input);
   }
-  MU_TRY(read_config_text(edited));
+  MU_TRY(read_text(edited, "config.json", edited.config));
+  MU_TRY(read_text(edited, "hf_quant_config.json", edited.quantizer));
   return edited;
 }
 

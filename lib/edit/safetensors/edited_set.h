@@ -60,23 +60,28 @@ struct Followers {
 
 struct EditedSet {
   Model model;
+  std::size_t file_count = 0;                      ///< of the set, without modules in folders, which are its last files
   std::vector<EditedTensor> tensors;               ///< in the source's order
-  std::vector<safetensors::OutMetadata> metadata;  ///< of each source file
-  std::vector<bool> is_metadata_changed;           ///< of each source file
+  std::vector<safetensors::OutMetadata> metadata;  ///< of each source file that is edited
+  std::vector<bool> is_metadata_changed;           ///< the same files
   Followers followers;
-  std::optional<hf::ConfigEdit> config;    ///< config.json of a directory
-  std::vector<std::string> dropped_files;  ///< files beside the weights that no longer apply
-  bool force = false;                      ///< cut experts although the others would weigh more
+  std::optional<hf::ConfigEdit> config;     ///< config.json of a directory
+  std::optional<hf::ConfigEdit> quantizer;  ///< its hf_quant_config.json
+  std::vector<std::string> dropped_files;   ///< files beside the weights that no longer apply
+  bool force = false;                       ///< cut experts although the others would weigh more
   StReport report;
 
   const safetensors::ShardSet& set() const { return model.safetensors->set; }
   const Tensor& source(const EditedTensor& tensor) const { return model.catalog().tensors[tensor.origin]; }
   bool is_directory() const { return set().is_directory; }
+  /// Returns the text of a file beside the weights that changes; nullptr for the others.
+  const hf::ConfigEdit* changed_text(std::string_view name) const;
   /// Returns the index of each catalog tensor in `tensors`, or no_place.
   std::vector<std::size_t> places() const;
 };
 
-/// Opens a model and lists its tensors as they are. Tensors of a checkpoint that share elements are listed once.
+/// Opens a model and lists its tensors as they are. Tensors of a checkpoint that share elements are listed once. Those
+/// of Sentence Transformers' modules ("2_Dense/model.safetensors") are not listed: a module's file is copied as it is.
 /// Errors: those of the readers; "pt2st-input" if it is another kind of model or a checkpoint without tensors; the
 /// first container rule of class error that it breaks; "st-dtype".
 Result<EditedSet> open_edited_set(const OpenOptions& options);

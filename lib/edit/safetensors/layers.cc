@@ -9,8 +9,10 @@
 #include "base/text.h"
 #include "edit/block_edits.h"
 #include "edit/safetensors/edited_set.h"
+#include "edit/safetensors/module_patterns.h"
 #include "formats/hf/config.h"
 #include "formats/hf/names.h"
+#include "json/reader.h"
 
 namespace modelutils::to_safetensors {
 
@@ -55,8 +57,13 @@ class DirectoryLayerCut {
       return refuse("the last layers reuse the keys and values of earlier ones, found by layer number");
     }
     MU_TRY(check_periods(*config));
+    number_layers();
     MU_TRY(cut_tensors());
     cut_config();
+    if (set_.quantizer) cut_settings(*set_.quantizer, "quantization");
+    if (!unclear_.empty()) {
+      return refuse(unclear_ + " selects layers in a way that cannot be renumbered; list its modules by name");
+    }
     set_.report.changes.push_back(
         fmt::format("config.json: {} → {}", counted(layers_, "layer"), layers_ - dropped_.size()));
     return {};
@@ -114,6 +121,18 @@ class DirectoryLayerCut {
     return std::string(name.substr(0, at)) + std::to_string(new_number(layer)) + std::string(name.substr(end));
   }
 
+  // What renumbers patterns. The layers are those that tensors have: they may include blocks behind the last one.
+  void number_layers() {
+    for_each_name(family_->layer_prefixes, [&](std::string_view prefix) {
+      prefix.remove_suffix(1);
+      numbers_.words.insert(prefix.substr(prefix.rfind('.') + 1));
+    });
+    for (const EditedTensor& tensor : set_.tensors) {
+      if (const auto in_layer = layer_of(tensor.name)) numbers_.present.insert(in_layer->first);
+    }
+    numbers_.number = [this](u64 layer) { return is_dropped(layer) ? std::nullopt : std::optional(new_number(layer)); };
+  }
+
   Status cut_tensors() {
     std::vector<bool> gone;
     std::vector<std::string> names;
@@ -142,7 +161,7 @@ class DirectoryLayerCut {
       cut_last(parent + std::string("moe_layer_end_index"));
       cut_pattern(parent + std::string("hybrid_override_pattern"));
       for (const char* const settings : {"quantization", "quantization_config"}) {
-        cut_settings(parent + std::string(settings));
+        cut_settings(config, parent + std::string(settings));
       }
     }
   }
@@ -207,25 +226,47 @@ class DirectoryLayerCut {
     }
   }
 
-  // Settings of single modules: "model.layers.3.mlp.down_proj": {…}, and lists of such names.
-  void cut_settings(const std::string& path) {
-    hf::ConfigEdit& config = *set_.config;
-    // Ascending new numbers: a name is free before another one takes it.
-    for (const std::string& name : config.names(path)) {
-      const std::optional<std::string> after = renumbered(name + ".");
-      if (!after) {
-        config.remove(path + "/" + name);
-      } else if (*after != name + ".") {
-        config.rename(path + "/" + name, after->substr(0, after->size() - 1));
-      }
+  // Settings of single modules: "model.layers.3.mlp.down_proj": {…}, and lists of such names and of patterns.
+  void cut_settings(hf::ConfigEdit& config, const std::string& path) {
+    const auto rename = [&](std::string_view name) -> std::optional<std::string> {
+      const std::optional<std::string> after = renumbered(std::string(name) + ".");
+      return after ? std::optional(after->substr(0, after->size() - 1)) : std::nullopt;
+    };
+    config.edit_names(path, rename);
+    config.edit_names(path + "/quantized_layers", rename);
+    for (const char* const list :
+         {"modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers", "llm_int8_skip_modules"}) {
+      cut_patterns(config, path + "/" + list);
     }
-    for (const char* const list : {"modules_to_not_convert", "ignore", "exclude_modules"}) {
-      config.edit_list(path + "/" + list, [&](std::size_t, std::string_view json) -> std::optional<std::string> {
-        if (json.size() < 2 || json.front() != '"') return std::string(json);
-        const auto after = renumbered(std::string(json.substr(1, json.size() - 2)) + ".");
-        return after ? std::optional("\"" + after->substr(0, after->size() - 1) + "\"") : std::nullopt;
-      });
+    for (const std::string& group : config.names(path + "/config_groups")) {
+      cut_patterns(config, path + "/config_groups/" + group + "/targets");
     }
+    config.edit_names(path + "/dynamic", [&](std::string_view name) -> std::optional<std::string> {
+      const std::vector<std::string> after = patterns(std::string(name), path + "/dynamic");
+      return after.empty() ? std::nullopt : std::optional(after.front());
+    });
+  }
+
+  void cut_patterns(hf::ConfigEdit& config, const std::string& path) {
+    config.edit_list(path, [&](std::size_t, std::string_view element) -> std::optional<std::string> {
+      const auto document = json::parse(std::string(element), path);
+      std::string_view pattern;
+      if (!document || !(*document)->root.get(pattern)) return std::string(element);
+      const std::string before(pattern);
+      const std::vector<std::string> after = patterns(before, path);
+      if (after == std::vector{before}) return std::string(element);
+      std::string texts;
+      for (const std::string& each : after) texts += (texts.empty() ? "" : ", ") + hf::json_string(each);
+      return texts.empty() ? std::nullopt : std::optional(texts);
+    });
+  }
+
+  // Keeps the first pattern that cannot be renumbered.
+  std::vector<std::string> patterns(const std::string& pattern, const std::string& path) {
+    auto after = renumbered_pattern(pattern, numbers_);
+    if (after) return std::move(*after);
+    if (unclear_.empty()) unclear_ = fmt::format("the pattern '{}' in {}", pattern, path);
+    return {pattern};
   }
 
   EditedSet& set_;
@@ -233,6 +274,8 @@ class DirectoryLayerCut {
   const arch::Family* family_ = nullptr;
   u64 layers_ = 0;
   std::vector<u64> dropped_;
+  LayerNumbers numbers_;
+  std::string unclear_;
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ Result<std::vector<edit::HeaderChange>> plan_metadata_edit(const StEditOptions& 
   }
   MU_TRY(apply_operations(set, options.operations));
   std::vector<edit::HeaderChange> changes;
-  for (std::size_t i = 0; i < set.set().files.size(); ++i) {
+  for (std::size_t i = 0; i < set.file_count; ++i) {
     const safetensors::ShardFile& file = set.set().files[i];
     MU_TRY(edit::refuse_download_cache(file.path));
     if (!set.is_metadata_changed[i]) continue;

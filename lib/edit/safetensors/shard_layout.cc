@@ -70,10 +70,10 @@ class LayoutPlanner {
       return divide(options_.max_shard_size.value_or(usual_shard_size));
     }
     const bool is_one = options_.single || to_file_;
-    if (is_one || edited_.set().files.size() == 1) {
+    if (is_one || edited_.file_count == 1) {
       Shard& all = shards_.emplace_back();
       for (std::size_t i = 0; i < count; ++i) all.tensors.push_back(i);
-      const bool keeps = !options_.single && edited_.set().files.size() == 1 && !is_checkpoint;
+      const bool keeps = !options_.single && edited_.file_count == 1 && !is_checkpoint;
       if (keeps) all.source_file = 0;
       return;
     }
@@ -115,7 +115,7 @@ class LayoutPlanner {
       return;
     }
     const std::vector<safetensors::ShardFile>& files = edited_.set().files;
-    bool keeps = edited_.is_directory() && shards_.size() == files.size();
+    bool keeps = edited_.is_directory() && shards_.size() == edited_.file_count;
     for (const Shard& shard : shards_) {
       keeps =
           keeps && shard.source_file != no_place && files[shard.source_file].base_name.find('/') == std::string::npos;

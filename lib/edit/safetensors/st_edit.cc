@@ -22,18 +22,6 @@ namespace modelutils::to_safetensors {
 namespace {
 
 constexpr std::string_view index_name = "model.safetensors.index.json";
-constexpr u64 most_side_file = u64{1} << 30;
-// Endings of the files beside a checkpoint that are copied. Programs are not.
-constexpr std::array copied_endings = {".json", ".jinja", ".md", ".model", ".txt", ".tiktoken"};
-// Endings of weights in other formats, which an edit does not touch and does not copy.
-constexpr std::array weights_endings = {".bin", ".pt",   ".pth",     ".ckpt", ".gguf",
-                                        ".h5",  ".onnx", ".msgpack", ".npz",  ".safetensors"};
-
-template <typename Endings>
-bool ends_with_any(const Endings& endings, std::string_view name) {
-  return std::ranges::any_of(endings, [&](std::string_view end) { return name.ends_with(end); });
-}
-
 bool is_pipe(const std::string& output) {
   return is_standard_output(output);
 }
@@ -54,62 +42,6 @@ std::vector<std::string> inputs_of(const StPlan& plan) {
   for (const safetensors::ShardFile& file : plan.edited.set().files) inputs.push_back(file.path);
   return inputs;
 }
-
-// Lists the files beside the weights.
-class SideFiles {
- public:
-  explicit SideFiles(StPlan& plan) : plan_(plan) {}
-
-  Status list() {
-    std::vector<std::string> left;
-    MU_ASSIGN(const std::vector<std::string> names, names_in_folder(left));
-    for (const std::string& name : names) {
-      if (is_of_weights(name)) continue;
-      if (plan_.edited.set().has_checkpoints && !ends_with_any(copied_endings, name)) {
-        left.push_back(name);
-      } else {
-        plan_.copied.push_back(name);
-      }
-    }
-    std::ranges::sort(left);
-    for (const std::string& name : left) {
-      plan_.edited.report.remarks.note(Scope::model, "pt2st-left-out",
-                                       plan_.edited.set().has_checkpoints
-                                           ? "is not copied: only configuration, tokenizer and texts are"
-                                           : "is a folder, which is not copied",
-                                       at_file(name));
-    }
-    std::ranges::sort(plan_.copied);
-    return {};
-  }
-
- private:
-  Result<std::vector<std::string>> names_in_folder(std::vector<std::string>& folders) const {
-    const std::string& folder = plan_.edited.set().folder;
-    if (is_address(folder)) return list_if_present(folder);
-    MU_ASSIGN(const DirectoryNames listed,
-              DirectoryNames::read(folder, [](std::string_view name, EntryKind) { return !name.starts_with('.'); }));
-    std::vector<std::string> names;
-    for (std::size_t i = 0; i < listed.size(); ++i) {
-      const std::string name(listed.name(i));
-      const bool is_file = listed.kind(i) == EntryKind::file || listed.kind(i) == EntryKind::link;
-      if (is_file && !os::is_folder(folder + name)) {
-        names.push_back(name);
-      } else if (!plan_.edited.set().has_checkpoints && os::is_folder(folder + name)) {
-        folders.push_back(name);
-      }
-    }
-    return names;
-  }
-
-  bool is_of_weights(const std::string& name) const {
-    if (name.find(".index") != name.npos && name.ends_with(".json")) return true;
-    if (plan_.edited.set().has_checkpoints ? name.ends_with(".bin") : ends_with_any(weights_endings, name)) return true;
-    return std::ranges::count(plan_.edited.dropped_files, name) > 0;
-  }
-
-  StPlan& plan_;
-};
 
 // The values of the tensors that are not copied as they are.
 Status stream(StPlan& plan, std::span<AtomicOutput> outputs, unsigned threads, Progress& progress) {
@@ -143,17 +75,6 @@ Status write_single(StPlan& plan, const StEditOptions& options, Progress& progre
   return file.commit();
 }
 
-Status copy_side_file(const StPlan& plan, const std::string& name, AtomicOutput& to) {
-  MU_ASSIGN(const auto from, open_side_file(plan.edited.model.safetensors->folder, name));
-  if (from == nullptr) return input_error("io-open", "has vanished", {}, {}, plan.edited.set().folder + name);
-  const u64 size = from->file_size();
-  if (size > most_side_file) {
-    return input_error("pt2st-input", fmt::format("has {} bytes, too many for a file next to the weights", size), {},
-                       {}, plan.edited.set().folder + name);
-  }
-  return copy_range(*from, 0, size, to);
-}
-
 Status write_text(const std::string& text, AtomicOutput& output) {
   MU_TRY(output.append(std::as_bytes(std::span(text))));
   return check_written(output, text, text.size());
@@ -174,8 +95,8 @@ Status write_files(StPlan& plan, const StEditOptions& options, AtomicDirectory& 
   }
   for (const std::string& name : plan.copied) {
     MU_ASSIGN(AtomicOutput output, directory.create_file(name));
-    const bool is_edited = name == "config.json" && plan.edited.config && plan.edited.config->is_changed();
-    MU_TRY(is_edited ? write_text(plan.edited.config->text(), output) : copy_side_file(plan, name, output));
+    const hf::ConfigEdit* changed = plan.edited.changed_text(name);
+    MU_TRY(changed != nullptr ? write_text(changed->text(), output) : copy_side_file(plan, name, output));
     plan.edited.report.files.push_back({name, output.appended(), 0});
     if (files.size() > 8) MU_TRY(output.finish());
     files.push_back(std::move(output));
@@ -193,13 +114,13 @@ DirectoryOptions directory_options(const StPlan& plan, const StEditOptions& opti
   DirectoryOptions output;
   output.force = options.force;
   output.inputs = inputs_of(plan);
-  if (plan.edited.set().files.size() == 1 && !plan.edited.is_directory()) {
+  if (plan.edited.file_count == 1 && !plan.edited.is_directory()) {
     output.or_file = ", or name a file FILE.safetensors";
   }
   const bool is_model = is_model_directory(options.output);
   output.is_ours = [is_model](std::string_view) { return is_model; };
   output.is_kept = [](std::string_view name) {
-    return !name.ends_with(".safetensors") && !safetensors::is_index_name(name);
+    return name.find('/') != name.npos || (!name.ends_with(".safetensors") && !safetensors::is_index_name(name));
   };
   return output;
 }
@@ -243,12 +164,12 @@ Result<std::unique_ptr<StPlan>> plan_st_edit(const StEditOptions& options) {
   const bool is_file = options.output.ends_with(".safetensors") || is_pipe(options.output);
   // A directory of checkpoints becomes one, whatever its name looks like.
   plan.to_directory = !is_file || (set.has_checkpoints && !options.single && !is_pipe(options.output) &&
-                                   (set.is_directory || set.files.size() > 1));
+                                   (set.is_directory || plan.edited.file_count > 1));
   if (!plan.to_directory && options.max_shard_size) {
     return usage_error("--max-shard-size needs a directory as output");
   }
   MU_TRY(lay_out(plan, options));
-  if (plan.edited.is_directory() && plan.to_directory && !options.weights_only) MU_TRY(SideFiles(plan).list());
+  if (plan.edited.is_directory() && plan.to_directory && !options.weights_only) MU_TRY(list_side_files(plan));
   return made;
 }
 

@@ -15,6 +15,7 @@
 #include "convert/transfer/report.h"
 #include "edit/in_place.h"
 #include "edit/safetensors/edited_set.h"
+#include "io/atomic_output.h"
 #include "io/model_folder.h"
 #include "io/standard_output.h"
 
@@ -32,7 +33,7 @@ struct StEditOptions {
   bool force = false;
   bool dry_run = false;
   bool is_pt2st = false;  ///< the name under which the report is made
-  OutsideLinks links = OutsideLinks::warn;
+  OutsideLinks links = OutsideLinks::refuse;
   unsigned threads = default_threads();
   /// Receives the finished report before the outputs are renamed. If it fails, no output appears.
   std::function<Status(const StReport&)> deliver;
@@ -52,7 +53,7 @@ struct StPlan : Plan {
   std::vector<std::size_t> encoded;  ///< by stream tensor: index into the edited tensors, or no_place for copied runs
   bool to_directory = false;
   std::string index;                ///< contents of the index; empty for a single file
-  std::vector<std::string> copied;  ///< base names of files beside the weights
+  std::vector<std::string> copied;  ///< files beside the weights: "tokenizer.json", "1_Pooling/config.json"
 };
 
 /// Plans and checks everything that needs no output. The plan must not move: parts of it refer to others. Errors: those
@@ -61,6 +62,13 @@ Result<std::unique_ptr<StPlan>> plan_st_edit(const StEditOptions& options);
 
 /// Lays out the tensors in files: headers, places, index. Internal.
 Status lay_out(StPlan& plan, const StEditOptions& options);
+
+/// Lists the files beside the weights, also those in folders. A folder with weights of its own is left out with a note,
+/// unless modules.json names it, and so are links to folders. Errors: those of listing; "pt2st-input" if there are too
+/// many or a file is too large; "io-link-outside". Internal.
+Status list_side_files(StPlan& plan);
+/// Copies one of them. Errors: the same, and those of writing. Internal.
+Status copy_side_file(const StPlan& plan, const std::string& name, AtomicOutput& to);
 
 /// Fills `out` with the elements [first, first + count) of a tensor. `error`, if any, receives the cast's error. Fails
 /// if reading fails, or with "edit-overflow". Internal.

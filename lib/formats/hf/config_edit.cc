@@ -153,6 +153,41 @@ void ConfigEdit::edit_list(
   if (out != list) splice(span->begin, span->end, out);
 }
 
+void ConfigEdit::edit_names(std::string_view path,
+                            const std::function<std::optional<std::string>(std::string_view name)>& change) {
+  const std::optional<Span> span = locate(path);
+  if (!span) return;
+  const std::string object = text_.substr(span->begin, span->end - span->begin);
+  std::string copy = object;
+  json::Cursor cursor(std::span<char>(copy), json::Cursor::deepest, json::Numbers::python);
+  if (cursor.next() != json::Kind::object) return;
+  cursor.enter();
+  std::string out = "{";
+  std::size_t before = cursor.offset();
+  bool is_first = true;
+  for (std::string_view key; cursor.member(key);) {
+    const std::string name(key);
+    const std::size_t begin = cursor.key_offset();
+    cursor.next();
+    std::size_t name_end = object.rfind(':', cursor.offset());
+    while (object.find_first_of(" \t\r\n", name_end - 1) == name_end - 1) --name_end;
+    cursor.skip();
+    const std::size_t end = cursor.offset();
+    if (const std::optional<std::string> changed = change(name)) {
+      std::size_t space = begin;
+      while (space > before && object.find_first_of(" \t\r\n", space - 1) == space - 1) --space;
+      if (!is_first) out += ',';
+      out += object.substr(space, begin - space);
+      out += *changed == name ? object.substr(begin, name_end - begin) : json_string(*changed);
+      out += object.substr(name_end, end - name_end);
+      is_first = false;
+    }
+    before = end;
+  }
+  out += object.substr(before);
+  if (out != object) splice(span->begin, span->end, out);
+}
+
 std::vector<std::string> ConfigEdit::names(std::string_view path) const {
   std::vector<std::string> found;
   std::string copy;

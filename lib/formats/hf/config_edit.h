@@ -35,6 +35,10 @@ class ConfigEdit {
   /// if the value is not a list.
   void edit_list(std::string_view path,
                  const std::function<std::optional<std::string>(std::size_t index, std::string_view json)>& change);
+  /// Renames each member of an object to what `change` returns for its name; nullopt removes it. Does nothing if the
+  /// value is not an object.
+  void edit_names(std::string_view path,
+                  const std::function<std::optional<std::string>(std::string_view name)>& change);
   /// Returns the names of an object's members; none if the value is not an object. "" is the whole object.
   std::vector<std::string> names(std::string_view path) const;
   /// Replaces the whole text.

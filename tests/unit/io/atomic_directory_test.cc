@@ -169,5 +169,40 @@ TEST_F(AtomicDirectoryTest, LooksAgainBeforeItReplaces) {
   EXPECT_EQ(text_of(path() + "/theirs"), "x");
 }
 
+// Folders in folders are made, replaced and kept like the files beside them.
+TEST_F(AtomicDirectoryTest, FoldersInFolders) {
+  DirectoryOptions how = options(true);
+  how.is_ours = [](std::string_view name) { return name == "a" || name.starts_with("f/"); };
+  how.is_kept = [](std::string_view name) { return name.ends_with("kept"); };
+  const auto make_with = [&](std::string_view inner) -> Status {
+    MU_ASSIGN(AtomicDirectory directory, AtomicDirectory::create(path(), how));
+    MU_TRY(write_one(directory, "a", "new"));
+    MU_TRY(write_one(directory, inner, "inner"));
+    return directory.commit();
+  };
+  ASSERT_TRUE(make_with("f/g/h/i"));
+  EXPECT_EQ(text_of(path() + "/f/g/h/i"), "inner");
+  fs::create_directory(path() + "/f/k");
+  put(path() + "/f/k/kept", "mine");
+  ASSERT_TRUE(make_with("f/j"));
+  EXPECT_EQ(names_in(path() + "/f"), (std::set<std::string>{"j", "k"}));
+  EXPECT_EQ(text_of(path() + "/f/k/kept"), "mine");
+  EXPECT_EQ(names_in(temp_.path()), std::set<std::string>{"out"});
+  // Files of others lie deeper.
+  fs::create_directories(path() + "/b/c");
+  put(path() + "/b/c/theirs", "x");
+  const Status status = make_with("f/j");
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("contains 'b/c/theirs'"), std::string::npos) << status.error().message;
+  EXPECT_EQ(text_of(path() + "/b/c/theirs"), "x");
+  fs::remove_all(path() + "/b");
+  {
+    auto directory = AtomicDirectory::create(path(), how);
+    ASSERT_TRUE(directory);
+    ASSERT_TRUE(write_one(*directory, "f/x/y", "new"));
+  }
+  EXPECT_EQ(names_in(temp_.path()), std::set<std::string>{"out"}) << "without commit() nothing is left";
+}
+
 }  // namespace
 }  // namespace modelutils

@@ -45,5 +45,21 @@ TEST(ConfigEdit, Lists) {
   EXPECT_EQ(edit.names(""), std::vector<std::string>{"l"});
 }
 
+// One pass over an object: a name may take that of a later member that is renamed, too.
+TEST(ConfigEdit, NamesOfMembers) {
+  ConfigEdit edit =
+      edit_of("{\"q\" : {\n \"l.0\" : {\"bits\": 4},\n \"\\u006c.1\": 2,\n \"l.2\":{},\n \"bits\": 8\n}, \"l.0\": 1}");
+  edit.edit_names("q", [](std::string_view name) -> std::optional<std::string> {
+    if (name == "l.0") return std::nullopt;
+    if (name == "bits") return "bits";
+    return "l." + std::to_string(name.back() - '1');
+  });
+  EXPECT_EQ(edit.text(), "{\"q\" : {\n \"l.0\": 2,\n \"l.1\":{},\n \"bits\": 8\n}, \"l.0\": 1}");
+  edit.edit_names("q", [](std::string_view) { return std::nullopt; });
+  EXPECT_EQ(edit.text(), "{\"q\" : {\n}, \"l.0\": 1}");
+  edit.edit_names("l.0", [](std::string_view) { return std::nullopt; });
+  EXPECT_EQ(edit.find("l.0"), "1");
+}
+
 }  // namespace
 }  // namespace modelutils::hf
