@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <memory>
 
 #include "edit/safetensors/st_edit.h"
 #include "tensor/dequantize.h"
@@ -95,8 +96,14 @@ std::optional<std::size_t> first_overflow(TensorType type, std::span<const float
     const auto beyond = std::ranges::find_if(values, [](float value) { return std::fabs(value) > most_e4m3; });
     return beyond == values.end() ? std::nullopt : std::optional<std::size_t>(beyond - values.begin());
   }
+  // Without an early exit, so that compilers use vectors.
+  const auto is_infinite = [](float value) { return (std::bit_cast<u32>(value) & 0x7FFFFFFF) == 0x7F800000; };
+  unsigned lost = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isinf(carried[i]) && !std::isinf(values[i])) return i;
+    lost |= static_cast<unsigned>(is_infinite(carried[i])) & static_cast<unsigned>(!is_infinite(values[i]));
+  }
+  for (std::size_t i = 0; lost != 0 && i < values.size(); ++i) {
+    if (is_infinite(carried[i]) && !is_infinite(values[i])) return i;
   }
   return std::nullopt;
 }
@@ -125,19 +132,28 @@ Status encode_doubles(const EditedSet& set, const EditedTensor& tensor, u64 firs
   return {};
 }
 
-// How many elements are decoded at a time: what the second-level cache holds with their input.
-constexpr std::size_t piece = std::size_t{64} << 10;
+// How many elements are decoded at a time: what the second-level cache holds with their input, and so few that the
+// allocator does not return the buffers to the system after each call.
+constexpr std::size_t piece = std::size_t{16} << 10;
+
+// Values before and after the cast of one piece.
+struct PieceBuffers {
+  std::unique_ptr<float[]> before, after;
+
+  static PieceBuffers of(std::size_t count) {
+    return {std::make_unique_for_overwrite<float[]>(count), std::make_unique_for_overwrite<float[]>(count)};
+  }
+};
 
 Status encode_piece(const EditedSet& set, const EditedTensor& tensor, u64 first, std::size_t count, MutableBytes out,
-                    ValueSums* error) {
-  std::vector<float> values(count);
+                    ValueSums* error, const PieceBuffers& buffers) {
+  const std::span<float> values(buffers.before.get(), count), carried(buffers.after.get(), count);
   MU_TRY(read_values(set, tensor, first, values));
   if (tensor.operation != arch::Operation::none) {
     for (float& value : values) value = apply_operation(tensor.operation, tensor.operand, value);
   }
   narrow_to(tensor.type, values, out.data());
   if (error == nullptr) return {};
-  std::vector<float> carried(count);
   dequantize(tensor.type, out, carried);
   if (const auto lost = first_overflow(tensor.type, values, carried)) {
     return overflows(tensor, static_cast<double>(values[*lost]));
@@ -179,11 +195,12 @@ Status encode_tensor(const EditedSet& set, const EditedTensor& tensor, u64 first
   const u64 rows = tensor.merge != nullptr ? std::max<u64>(piece / std::max<u64>(tensor.columns(), 1), 1) : 0;
   const u64 step = rows > 0 ? rows * tensor.columns() : piece;
   const u64 size = packed_bytes(tensor.type, 1).value_or(1);
+  const PieceBuffers buffers = PieceBuffers::of(static_cast<std::size_t>(std::min(step, count)));
   for (u64 done = 0; done < count; done += step) {
     const std::size_t now = static_cast<std::size_t>(std::min(step, count - done));
     const MutableBytes to = out.subspan(static_cast<std::size_t>(done * size), static_cast<std::size_t>(now * size));
     MU_TRY(is_of_doubles ? encode_doubles(set, tensor, first + done, now, to, error)
-                         : encode_piece(set, tensor, first + done, now, to, error));
+                         : encode_piece(set, tensor, first + done, now, to, error, buffers));
   }
   return {};
 }
