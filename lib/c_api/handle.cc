@@ -87,6 +87,10 @@ mu_status fail_without_memory() noexcept {
   return error.status;
 }
 
+Result<std::string> named_path(const char* named, Manifests manifests) {
+  return model_path(std::string_view(named) == "-" ? "./-" : named, manifests);
+}
+
 }  // namespace modelutils::c_api
 
 using modelutils::c_api::last_error;

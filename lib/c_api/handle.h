@@ -24,6 +24,7 @@
 #include "model/listing/chat_source.h"
 #include "model/memory/fit.h"
 #include "model/model.h"
+#include "store/store_names.h"
 #include "tokenizer/encode/encoder.h"
 #include "tokenizer/encode/vocabulary.h"
 
@@ -59,6 +60,16 @@ mu_status guarded(Body&& body) noexcept {
   } catch (...) {
     return fail(internal_error("unknown exception").value());
   }
+}
+
+/// Returns the path of what the caller names, a path or a model in a store. "-" is a file name here, but means standard
+/// input to the readers.
+Result<std::string> named_path(const char* named, Manifests manifests = Manifests::to_model);
+
+/// Returns the error about the path of `named`, clearer if it can be.
+inline tl::unexpected<Error> about_named(Error error, const char* named) {
+  auto better = clearer_name_error(error, named);
+  return tl::make_unexpected(better ? std::move(*better) : std::move(error));
 }
 
 /// The strings of an array, each followed by a NUL.

@@ -73,10 +73,11 @@ mu_status mu_open(const char* path, mu_model** model) {
     if (model == nullptr) return null_argument("model");
     *model = nullptr;
     if (path == nullptr) return null_argument("path");
-    // "-" is a file name here, but means standard input to the readers.
-    MU_ASSIGN(Model opened, open_sound_model(std::string_view(path) == "-" ? "./-" : path));
-    MU_TRY(check_container(opened));
-    *model = std::make_unique<mu_model>(std::move(opened)).release();
+    MU_ASSIGN(const std::string found, named_path(path));
+    Result<Model> opened = open_sound_model(found);
+    if (!opened) return about_named(std::move(opened.error()), path);
+    MU_TRY(check_container(*opened));
+    *model = std::make_unique<mu_model>(std::move(*opened)).release();
     return {};
   });
 }

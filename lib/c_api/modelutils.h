@@ -90,9 +90,10 @@ MU_API int32_t mu_last_error_offset(uint64_t* offset);
 typedef struct mu_model mu_model;
 
 // Opens `path`: a GGUF file (any file of a split set opens the whole set), a safetensors file, an index
-// (*.safetensors.index.json), a directory of safetensors files with or without config.json, or an address (https://,
-// http://, hf://) of such a file or repository, which requires libexec/modelutils/fetch next to the program or the
-// library (docs/remote.md). Reads only headers and maps nothing. Of local paths, opens only regular files and never
+// (*.safetensors.index.json), a directory of safetensors files with or without config.json, the name of a model in
+// another program's store ("ollama:llama3.2", "hf:ORG/REPO": docs/stores.md), or an address (https://, http://, hf://)
+// of such a file or repository, which requires libexec/modelutils/fetch next to the program or the library
+// (docs/remote.md). Reads only headers and maps nothing. Of local paths, opens only regular files and never
 // standard input ("-" is a file name). Fails with MU_ERROR_INPUT if the container breaks a rule (counts, sizes, types,
 // offsets, duplicate names: whenever gguf-dump and st-dump exit with status 3), so the header of an open model is
 // valid, and the files contain the data of every tensor. After an error, *model is NULL.
@@ -406,7 +407,7 @@ enum {
   MU_VERIFY_AUTHENTIC = 4      // compare files with the checksums in their download cache
 };
 
-// Verifies a path like the tool `verify`: "verify/1", one object per line, for each model in or below a directory.
+// Verifies a path or a name like the tool `verify`: "verify/1", one object per line, for each model in or below a directory.
 // Problems of a model are findings, not errors. MU_ERROR_INPUT if the path cannot be opened or has no known format;
 // MU_ERROR_ARGUMENT for unknown flags.
 MU_API mu_status mu_verify(const char* path, uint32_t flags, mu_text** json);
@@ -416,7 +417,7 @@ enum {
   MU_DIFF_LAYOUT = 2  // also compare the locations in the files
 };
 
-// Compares two paths like model-diff: "model-diff/1". MU_ERROR_INPUT, MU_ERROR_ARGUMENT.
+// Compares two paths or names like model-diff: "model-diff/1". MU_ERROR_INPUT, MU_ERROR_ARGUMENT.
 MU_API mu_status mu_diff(const char* a, const char* b, uint32_t flags, mu_text** json);
 
 enum {

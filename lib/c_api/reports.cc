@@ -154,15 +154,13 @@ mu_status mu_page(const mu_model* model, uint32_t flags, const mu_fit_request* r
 
 namespace {
 
-// "-" is a file name here, but means standard input to the readers.
-std::string file_path(const char* path) {
-  return std::string_view(path) == "-" ? "./-" : path;
-}
-
 Result<Model> open_compared(const char* path) {
-  MU_ASSIGN(PathProbe probe, probe_path(file_path(path), OutsideLinks::warn));
-  if (!probe.format) return tl::make_unexpected(unknown_format(probe));
-  return open_model(std::move(probe));
+  MU_ASSIGN(const std::string found, named_path(path));
+  Result<PathProbe> probe = probe_path(found, OutsideLinks::warn);
+  if (!probe) return about_named(std::move(probe.error()), path);
+  if (!probe->format) return about_named(unknown_format(*probe), path);
+  Result<Model> opened = open_model(std::move(*probe));
+  return opened ? std::move(opened) : about_named(std::move(opened.error()), path);
 }
 
 }  // namespace
@@ -175,8 +173,9 @@ mu_status mu_verify(const char* path, uint32_t flags, mu_text** json) {
     options.data = (flags & MU_VERIFY_DATA) != 0;
     options.ignore_index = (flags & MU_VERIFY_IGNORE_INDEX) != 0;
     options.authentic = (flags & MU_VERIFY_AUTHENTIC) != 0;
+    MU_ASSIGN(const std::string found, named_path(path, Manifests::read));
     std::optional<Error> unreadable;
-    MU_TRY(verify_paths({file_path(path)}, options, [&](const VerifyReport& report) {
+    MU_TRY(verify_paths({found}, options, [&](const VerifyReport& report) {
       if (report.unreadable && !report.is_below) {
         unreadable = report.unreadable;
         if (unreadable->file.empty()) unreadable->file = report.path;
@@ -184,7 +183,7 @@ mu_status mu_verify(const char* path, uint32_t flags, mu_text** json) {
       text += verify_json(report, false);
       if (text.empty() || text.back() != '\n') text += '\n';
     }));
-    if (unreadable) return tl::make_unexpected(std::move(*unreadable));
+    if (unreadable) return about_named(std::move(*unreadable), path);
     return {};
   });
 }

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "formats/gguf/split_set.h"
 #include "io/model_folder.h"
+#include "io/remote_address.h"
 #include "model/download_record.h"
 #include "store/store_walk.h"
 
@@ -272,6 +273,30 @@ std::string suggested_store_name(const std::string& text) {
     if (path && !path->empty()) return name;
   }
   return {};
+}
+
+Result<std::string> model_path(const std::string& named, Manifests manifests) {
+  MU_ASSIGN(std::string path, resolve_store_name(named));
+  return manifests == Manifests::to_model ? manifest_model(path) : path;
+}
+
+std::optional<Error> clearer_name_error(const Error& error, const std::string& named) {
+  if (error.kind != ErrorKind::input || error.file.empty() || is_address(error.file)) return std::nullopt;
+  Error better = error;
+  if (named != error.file && os::is_folder(error.file)) {
+    const std::string first = gguf_in(error.file);
+    const bool is_no_model =
+        error.code == "io-directory" || error.code == "convert-no-config" || error.code == "st-no-model";
+    if (first.empty() || !is_no_model) return std::nullopt;
+    better.message = fmt::format("has several models: name one of them, such as '{}/{}'", named, first);
+    better.file = named;
+    return better;
+  }
+  if (error.offset || os::link_status(error.file)) return std::nullopt;
+  const std::string name = suggested_store_name(error.file);
+  if (name.empty()) return std::nullopt;
+  better.message += fmt::format("; a model in a store is named '{}'", name);
+  return better;
 }
 
 std::string manifest_model(const std::string& path) {

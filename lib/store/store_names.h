@@ -29,6 +29,20 @@ Result<std::string> resolve_store_name(const std::string& name);
 /// prefix ("ollama:llama3.2"), empty if no store has it.
 std::string suggested_store_name(const std::string& text);
 
+/// What a reader does with Ollama's manifests.
+enum class Manifests : u8 {
+  read,     ///< it reads manifests itself
+  to_model  ///< it gets the model that the manifest names
+};
+
+/// Returns the path of what a user names: that of a name, any other text as it is, and with `to_model` the model of a
+/// manifest. All readers, tools and C API, take names through this. Errors: those of resolve_store_name().
+Result<std::string> model_path(const std::string& named, Manifests manifests);
+
+/// Returns a clearer error about the path that `named` stands for: that its folder has several models, or that there is
+/// no such file, but a model in a store. Returns nullopt if neither applies.
+std::optional<Error> clearer_name_error(const Error& error, const std::string& named);
+
 /// What an operand becomes that names an Ollama manifest: its model's blob. Other paths are returned unchanged, and so
 /// is a manifest that cannot be read or names no model.
 std::string manifest_model(const std::string& path);

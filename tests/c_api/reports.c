@@ -50,6 +50,18 @@ static void test_diff(const char* folder) {
   GIVES(MU_ERROR_ARGUMENT, mu_diff(a, a, 4, &text));
 }
 
+// Names of models in stores; tests/python/package_test.py has stores that contain them.
+static void test_names(const char* folder) {
+  mu_model* model = NULL;
+  mu_text* text = NULL;
+  GIVES(MU_ERROR_INPUT, mu_open("ollama:no-such-model-of-anyone", &model));
+  CHECK(model == NULL && strcmp(mu_last_error_code(), "store-missing") == 0);
+  GIVES(MU_ERROR_INPUT, mu_verify("hf:../../etc/passwd", 0, &text));
+  CHECK(text == NULL && strcmp(mu_last_error_code(), "store-name") == 0);
+  GIVES(MU_ERROR_INPUT, mu_diff(in(folder, "gguf/small.gguf"), "llama.cpp:no-such-model-of-anyone", 0, &text));
+  CHECK(text == NULL && strcmp(mu_last_error_code(), "store-missing") == 0);
+}
+
 static void test_fit(const mu_model* model) {
   mu_text* text = NULL;
   GIVES(MU_OK, mu_fit(model, NULL, &text));
@@ -193,6 +205,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   test_verify(argv[1]);
   test_diff(argv[1]);
+  test_names(argv[1]);
   mu_model* model = NULL;
   GIVES(MU_OK, mu_open(in(argv[1], "demo-model"), &model));
   if (model == NULL) return 1;

@@ -3,6 +3,7 @@
 usage: package_test.py TEST_DATA_DIR (with MODELUTILS_LIBRARY and PYTHONPATH)"""
 
 import contextlib
+import hashlib
 import http.server
 import json
 import os
@@ -26,6 +27,23 @@ except ImportError:
     numpy = None
 
 FORMATS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+
+
+@contextlib.contextmanager
+def stores_in(home):
+    """Sets the variables that say where the stores are; the library reads them at each call."""
+    variables = {"OLLAMA_MODELS": f"{home}/ollama", "LMSTUDIO_HOME": f"{home}/lmstudio", "HF_HUB_CACHE": f"{home}/hub", "HOME": home}
+    before = {name: os.environ.get(name) for name in [*variables, "LLAMA_CACHE"]}
+    os.environ.update(variables)
+    os.environ.pop("LLAMA_CACHE", None)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 class Gguf:
@@ -230,6 +248,43 @@ class Reading(unittest.TestCase):
                                            entry["data_offsets"][1] - entry["data_offsets"][0])
                                   for tensor, entry in header.items()}, file)  # fmt: skip
         self.assertGreater(opened, 0)
+
+    def test_names_of_models_in_stores(self):
+        with tempfile.TemporaryDirectory() as home, stores_in(home):
+            small = path("gguf/small.gguf")
+            commit = "a" * 40
+            snapshot = f"{home}/hub/models--org--repo/snapshots/{commit}"
+            os.makedirs(f"{home}/hub/models--org--repo/refs")
+            with open(f"{home}/hub/models--org--repo/refs/main", "w", encoding="ascii") as ref:
+                ref.write(commit)
+            os.makedirs(snapshot)
+            for name in ("small-Q4_K_M.gguf", "small-Q8_0.gguf"):
+                shutil.copy(small, f"{snapshot}/{name}")
+            os.makedirs(f"{home}/lmstudio/models/org/one")
+            shutil.copy(small, f"{home}/lmstudio/models/org/one/one.gguf")
+            with open(small, "rb") as file:
+                digest = "sha256-" + hashlib.sha256(file.read()).hexdigest()
+            os.makedirs(f"{home}/ollama/blobs")
+            shutil.copy(small, f"{home}/ollama/blobs/{digest}")
+            manifest = f"{home}/ollama/manifests/registry.ollama.ai/library/tiny"
+            os.makedirs(manifest)
+            layer = {"mediaType": "application/vnd.ollama.image.model", "digest": digest.replace("-", ":"), "size": os.path.getsize(small)}
+            with open(f"{manifest}/latest", "w", encoding="ascii") as file:
+                json.dump({"schemaVersion": 2, "config": layer, "layers": [layer]}, file)
+
+            keys = dict(mu.open(small).keys)
+            for name in ("ollama:tiny", "ollama:tiny:latest", "hf:org/repo/small-Q8_0", "lmstudio:org/one", "llama.cpp:org/repo/small-Q4_K_M.gguf"):
+                self.assertEqual(dict(mu.open(name).keys).keys(), keys.keys(), name)
+                self.assertTrue(mu.diff(name, small).equal, name)
+            self.assertEqual(mu.open("ollama:tiny").files, [f"{home}/ollama/blobs/{digest}"])
+            self.assertEqual([report["format"] for report in mu.verify("lmstudio:org/one").reports], ["gguf"])
+            with self.assertRaisesRegex(mu.InputError, "several models: name one of them, such as 'hf:org/repo/small-Q4_K_M.gguf'"):
+                mu.open("hf:org/repo")
+            with self.assertRaisesRegex(mu.InputError, "a model in a store is named 'ollama:tiny'"):
+                mu.open("tiny")
+            with self.assertRaises(mu.InputError) as missing:
+                mu.open("ollama:other")
+            self.assertEqual(missing.exception.code, "store-missing")
 
     def test_safetensors_as_json_says(self):
         file = path("mlx/h96_bf16_4b_g32/model.safetensors")

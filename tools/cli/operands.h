@@ -6,14 +6,9 @@
 #include <string>
 
 #include "base/error.h"
+#include "store/store_names.h"
 
 namespace modelutils::cli {
-
-/// What a tool does with the operand of a manifest.
-enum class Manifests : u8 {
-  read,     ///< the tool reads manifests itself
-  to_model  ///< it gets the model that the manifest names
-};
 
 /// Returns the path for an operand. A name that no store has is returned unchanged: opening it fails, and
 /// explained_operand() then gives the reason, so that a tool with several operands goes on with the others.
