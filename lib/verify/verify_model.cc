@@ -225,6 +225,7 @@ class ModelVerifier::Run {
       log_.add(without_path(manifest.error()));
       return {};
     }
+    const std::optional<Together> together = together_of(*manifest);
     for (const OllamaLayer& layer : manifest->layers) {
       const std::string path = manifest->blob(layer);
       const std::string name = layer_text(layer);
@@ -248,7 +249,7 @@ class ModelVerifier::Run {
         continue;
       }
       downloads_.push_back({path, name, layer.is_gguf() || !layer.name.empty()});
-      if (layer.is_gguf()) apply_layer(path, name);
+      if (layer.is_gguf()) apply_layer(path, name, together ? &*together : nullptr);
     }
     report_.checked = fmt::format("Ollama, {}, {}, structure{}", counted(report_.files, "blob"),
                                   counted(report_.tensors, "tensor"), more_text({}));
@@ -260,7 +261,19 @@ class ModelVerifier::Run {
     return fmt::format("{}{} sha256-{:.12}", layer.kind, layer.name.empty() ? "" : " " + layer.name, layer.hex);
   }
 
-  void apply_layer(const std::string& path, const std::string& name) {
+  // Returns the model of a manifest that has more than a model: projectors, adapters, a draft. nullopt if one of them
+  // cannot be opened, which the checks of the layers report.
+  std::optional<Together> together_of(const OllamaManifest& manifest) const {
+    std::vector<std::string> paths;
+    for (const OllamaLayer& layer : manifest.layers) {
+      if (layer.is_gguf()) paths.insert(layer.kind == "model" ? paths.begin() : paths.end(), manifest.blob(layer));
+    }
+    if (paths.size() < 2) return std::nullopt;
+    Result<Together> together = Together::open(paths, options_.links);
+    return together ? std::optional(std::move(*together)) : std::nullopt;
+  }
+
+  void apply_layer(const std::string& path, const std::string& name, const Together* together) {
     auto probe = probe_path(path, options_.links);
     if (probe && probe->format != Format::gguf) {
       log_.add(without_path(unknown_format(*probe), Scope::container, name));
@@ -276,6 +289,7 @@ class ModelVerifier::Run {
     FindingLog own;
     std::swap(own, log_);
     log_.add_all(std::move(model->findings));
+    if (together != nullptr && opened->gguf) together->check(*opened->gguf, log_);
     read_data(*model);
     log_.set_file(name);
     own.add_all(std::move(log_));
