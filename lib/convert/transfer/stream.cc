@@ -27,12 +27,17 @@ struct Chunk {
   bool is_last;  // of its tensor
 };
 
-// Divides bytes that are copied at multiples of the step in the output, so that whole blocks can be shared.
-void add_copies(std::vector<Chunk>& chunks, std::size_t number, const StreamTensor& tensor, bool is_pipe) {
+// Divides bytes that are copied at multiples of the step in the output, so that whole blocks can be shared. If the
+// bytes lie in their blocks as in the source, those before the first whole block are a chunk of their own: a range that
+// begins within a block is not shared.
+void add_copies(std::vector<Chunk>& chunks, std::size_t number, const StreamTensor& tensor, u64 from, bool is_pipe) {
   const u64 step = is_pipe ? chunk_bytes : copied_bytes;
   const u64 begin = tensor.parts[0].offset;
+  const bool may_share = begin % shared_block_bytes == from % shared_block_bytes && tensor.rows > chunk_bytes;
   for (u64 first = 0; first < tensor.rows;) {
-    const u64 count = std::min(step - (begin + first) % step, tensor.rows - first);
+    const bool is_within_block = may_share && !is_pipe && (begin + first) % shared_block_bytes != 0;
+    const u64 next = is_within_block ? shared_block_bytes : step;
+    const u64 count = std::min(next - (begin + first) % next, tensor.rows - first);
     chunks.push_back({number, first, count, first + count == tensor.rows});
     first += count;
   }
@@ -44,7 +49,7 @@ std::vector<Chunk> make_chunks(std::span<const StreamTensor> tensors, std::span<
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const StreamTensor& tensor = tensors[i];
     if (!copied.empty() && copied[i].file != nullptr) {
-      add_copies(chunks, i, tensor, is_pipe);
+      add_copies(chunks, i, tensor, copied[i].offset, is_pipe);
       continue;
     }
     const u64 granule_bytes = std::max<u64>(tensor.parts[0].row_bytes * tensor.granule, 1);
