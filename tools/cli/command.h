@@ -61,11 +61,12 @@ struct Flag {
   std::string help = {};          ///< one sentence, no full stop needed
   std::string group = "Options";  ///< heading in --help and the man page
   ValueKind kind = ValueKind::text;
-  std::vector<std::string> choices = {};        ///< for ValueKind::choice; any other value is a usage error
-  std::vector<std::string> file_patterns = {};  ///< for files, e.g. "*.gguf"; used by completions only
-  bool in_usage = false;                        ///< shown in the usage line, because the tool hardly works without it
-  bool may_lack = false;                        ///< for a positional argument: the tool itself reports its absence
-  bool repeatable = false;                      ///< set by Command::add() for lists
+  std::vector<std::string> choices = {};  ///< for ValueKind::choice; any other value is a usage error
+  /// For files, e.g. "*.gguf"; for directories, words that may be given instead. Used by completions only.
+  std::vector<std::string> file_patterns = {};
+  bool in_usage = false;      ///< shown in the usage line, because the tool hardly works without it
+  bool may_lack = false;      ///< for a positional argument: the tool itself reports its absence
+  bool repeatable = false;    ///< set by Command::add() for lists
   std::string synonyms = {};  ///< names of the same flag in other tools, "--a|--b": accepted, but not listed
 
   bool is_positional() const { return names[0] != '-'; }

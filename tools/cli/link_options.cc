@@ -20,6 +20,7 @@ Command link_command(LinkArguments& arguments) {
                .value_name = "lmstudio|llama.cpp|ollama|DIR",
                .help = "The program, or a folder, that shall see the model",
                .kind = ValueKind::directory,
+               .file_patterns = {"lmstudio", "llama.cpp", "ollama"},
                .in_usage = true},
               arguments.to);
   command.add({.names = "--how",

@@ -15,6 +15,7 @@ Command ls_command(LsArguments& arguments) {
   command.add_paths({.names = "STORE|FOLDER…",
                      .help = "ollama, lmstudio, hf, llama.cpp, or a folder (default: all stores)",
                      .kind = ValueKind::directory,
+                     .file_patterns = {"ollama", "lmstudio", "hf", "llama.cpp"},
                      .may_lack = true},
                     arguments.request.places);
   command.add({.names = "--json", .help = "Print JSON (docs/json.md)"}, arguments.json);

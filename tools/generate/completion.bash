@@ -1,3 +1,4 @@
+#< helpers
 # bash completion for @tool@, generated from its flags. Needs only bash. Never evaluates words of the command line.
 
 # Sets REPLY to a word without quotes and backslashes and with ~/ expanded, as the shell would do.
@@ -35,6 +36,12 @@ _@id@_files() { # [-d | pattern…]
     while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -f -- "$REPLY")
   fi
 }
+
+_@id@_either() { # completes directories, and words from one string
+  local name
+  _@id@_files -d
+  while IFS= read -r name; do COMPREPLY+=("$name"); done < <(compgen -W "$1" -- "$cur")
+}
 #< names
 
 # Completes keys or tensors of the first model on the line that has any. Skips names that need quoting.
@@ -70,17 +77,27 @@ _@id@_models() { # action…
     http:* | https:*) ;;
     *) "_@id@_$1" "${@:2}"; return ;;
   esac
+#< headers
   for file in "${XDG_CACHE_HOME:-$HOME/.cache}"/modelutils/headers/*; do
     name=
     { IFS= read -r name && IFS= read -r name; } 2>/dev/null <"$file"
     if [[ $name == "$word"* && $name != *[!A-Za-z0-9._/:@%+-]* ]]; then COMPREPLY+=("${name#"$before"}"); fi
   done
+#> headers
 }
 #> addresses
+#> helpers
 
-_@id@() {
+_@main@() {
   local LC_ALL=C IFS=$' \t\n' REPLY prefix= is_joined= i cur=${COMP_WORDS[COMP_CWORD]} flag=${COMP_WORDS[COMP_CWORD - 1]}
   COMPREPLY=()
+#< commands
+  if ((COMP_CWORD > 1)); then
+    case ${COMP_WORDS[1]} in
+      @commands@) "_@id@_${COMP_WORDS[1]}"; return ;;
+    esac
+  fi
+#> commands
   # --flag=value is split into three words if COMP_WORDBREAKS contains "=".
   if [[ $cur == = ]]; then
     cur= is_joined=yes
@@ -99,4 +116,7 @@ _@id@() {
     *) if [[ $flag != -- && $cur == -* ]]; then _@id@_words '@flags@'; else _@id@_@positional@; fi ;;
   esac
   for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=$prefix${COMPREPLY[i]}; done
-} && complete -F _@id@ @tool@
+}
+#< helpers-end
+@parts@complete -F _@main@ @tool@
+#> helpers-end

@@ -60,6 +60,26 @@ bool takes_addresses(const cli::Command& command) {
   return std::ranges::any_of(command.flags(), [](const Flag& flag) { return flag.names == "--no-cache"; });
 }
 
+// "modelutils ls" is a part of the completion of modelutils.
+bool is_part(const cli::Command& command) {
+  return command.name().find(' ') != std::string::npos;
+}
+
+std::string program_of(const cli::Command& command) {
+  return command.name().substr(0, command.name().find(' '));
+}
+
+std::string identifier_of(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == ' '; }, '_');
+  return name;
+}
+
+// True if the first argument may be a model in a store or at an address.
+bool takes_models(const cli::Command& command) {
+  return takes_addresses(command) || command.name() == "modelutils link";
+}
+
 // Keeps or removes the part between "#< name" and "#> name"; removes the marker lines.
 void keep_part(std::string& text, std::string_view name, bool is_kept) {
   const std::string begin_mark = fmt::format("#< {}\n", name);
@@ -72,21 +92,31 @@ void keep_part(std::string& text, std::string_view name, bool is_kept) {
 }
 
 // Replaces the placeholders that all shells share, and removes the parts that the tool does not need.
-void fill_in(const cli::Command& command, std::string& text) {
+void fill_in(const cli::Command& command, const CommandParts& parts, std::string& text) {
+  const bool has_commands = !parts.names.empty();
   keep_part(text, "names", std::ranges::any_of(command.flags(), takes_names));
-  keep_part(text, "addresses", takes_addresses(command));
+  keep_part(text, "headers", takes_addresses(command));
+  keep_part(text, "own-models", takes_addresses(command));
+  keep_part(text, "addresses", takes_addresses(command) || has_commands);
+  keep_part(text, "commands", has_commands);
+  keep_part(text, "helpers", !is_part(command));
+  keep_part(text, "helpers-end", !is_part(command));
+  while (text.find("#< part\n") != std::string::npos) keep_part(text, "part", is_part(command));
+  replace_all(text, "@parts@", parts.text);
+  replace_all(text, "@commands@", joined(parts.names, " | "));
   replace_all(text, "@groups@", joined(cli::group_names(command), " "));
-  std::string id = command.name();
-  std::ranges::replace(id, '-', '_');
-  replace_all(text, "@id@", id);
-  replace_all(text, "@tool@", command.name());
+  replace_all(text, "@id@", identifier_of(program_of(command)));
+  replace_all(text, "@main@", identifier_of(command.name()));
+  replace_all(text, "@tool@", program_of(command));
   replace_all(text, "@lister@", command.name() == "st-dump" ? "st-dump" : "gguf-dump");
 }
 
 std::string bash_action(const Flag& flag) {
   if (flag.kind == ValueKind::choice) return fmt::format("words '{}'", joined(flag.choices, " "));
   if (takes_names(flag)) return fmt::format("names {}", list_of(flag));
-  if (flag.kind == ValueKind::directory) return "files -d";
+  if (flag.kind == ValueKind::directory) {
+    return flag.file_patterns.empty() ? "files -d" : fmt::format("either '{}'", joined(flag.file_patterns, " "));
+  }
   if (!is_file(flag)) return "nothing";
   return flag.file_patterns.empty() ? "files" : fmt::format("files '{}'", joined(flag.file_patterns, "' '"));
 }
@@ -94,7 +124,10 @@ std::string bash_action(const Flag& flag) {
 std::string zsh_action(const Flag& flag, std::string_view id) {
   if (flag.kind == ValueKind::choice) return fmt::format("({})", joined(flag.choices, " "));
   if (takes_names(flag)) return fmt::format(" _{}_names {}", id, list_of(flag));
-  if (flag.kind == ValueKind::directory) return "_files -/";
+  if (flag.kind == ValueKind::directory) {
+    return flag.file_patterns.empty() ? "_files -/"
+                                      : fmt::format(" _{}_either {}", id, joined(flag.file_patterns, " "));
+  }
   if (!is_file(flag)) return " ";
   return flag.file_patterns.empty() ? "_files" : fmt::format("_files -g \"{}\"", joined(flag.file_patterns, " "));
 }
@@ -102,7 +135,10 @@ std::string zsh_action(const Flag& flag, std::string_view id) {
 std::string fish_action(const Flag& flag, std::string_view id) {
   if (flag.kind == ValueKind::choice) return fmt::format(" -x -a '{}'", joined(flag.choices, " "));
   if (takes_names(flag)) return fmt::format(" -x -a '(__{}_names {})'", id, list_of(flag));
-  if (flag.kind == ValueKind::directory) return " -x -a '(__fish_complete_directories)'";
+  if (flag.kind == ValueKind::directory) {
+    return fmt::format(" -x -a '(__fish_complete_directories){}{}'", flag.file_patterns.empty() ? "" : " ",
+                       joined(flag.file_patterns, " "));
+  }
   if (!is_file(flag)) return " -x";
   if (flag.file_patterns.empty()) return " -r -F";
   std::string suffixes;
@@ -112,19 +148,17 @@ std::string fish_action(const Flag& flag, std::string_view id) {
 }
 
 std::string identifier(const cli::Command& command) {
-  std::string id = command.name();
-  std::ranges::replace(id, '-', '_');
-  return id;
+  return identifier_of(program_of(command));
 }
 
 }  // namespace
 
-std::string bash_completion(const cli::Command& command, std::string text) {
+std::string bash_completion(const cli::Command& command, std::string text, const CommandParts& parts) {
   std::string flags;
   std::string values;
   for (const Flag& flag : command.flags()) {
     if (flag.is_positional()) {
-      replace_all(text, "@positional@", (takes_addresses(command) ? "models " : "") + bash_action(flag));
+      replace_all(text, "@positional@", (takes_models(command) ? "models " : "") + bash_action(flag));
       continue;
     }
     for (const std::string& name : names_of(flag)) flags += (flags.empty() ? "" : " ") + name;
@@ -133,11 +167,11 @@ std::string bash_completion(const cli::Command& command, std::string text) {
   }
   replace_all(text, "@flags@", flags);
   replace_all(text, "@values@\n", values);
-  fill_in(command, text);
+  fill_in(command, parts, text);
   return text;
 }
 
-std::string zsh_completion(const cli::Command& command, std::string text) {
+std::string zsh_completion(const cli::Command& command, std::string text, const CommandParts& parts) {
   std::string specs;
   const auto line = [&](std::string_view spec) { specs += fmt::format(" \\\n  {}", spec); };
   for (const Flag& flag : command.flags()) {
@@ -145,7 +179,7 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
     const std::string value = escaped(flag.is_positional() ? flag.names : flag.value_name, ":\\");
     std::string action = zsh_action(flag, identifier(command));
     if (flag.is_positional()) {
-      if (takes_addresses(command)) action = fmt::format(" _{}_models {}", identifier(command), action);
+      if (takes_models(command)) action = fmt::format(" _{}_models {}", identifier(command), action);
       line(in_quotes(fmt::format("{}:{}:{}", flag.repeatable ? "*" : "1", value, action)));
       continue;
     }
@@ -164,27 +198,35 @@ std::string zsh_completion(const cli::Command& command, std::string text) {
     }
   }
   replace_all(text, "@specs@", specs);
-  fill_in(command, text);
+  fill_in(command, parts, text);
   return text;
 }
 
-std::string fish_completion(const cli::Command& command, std::string text) {
-  std::string specs;
+std::string fish_completion(const cli::Command& command, std::string text, const CommandParts& parts) {
+  std::string specs, when;
+  if (is_part(command)) {
+    when = fmt::format(" -n '__fish_seen_subcommand_from {}'", command.name().substr(command.name().find(' ') + 1));
+  } else if (!parts.names.empty()) {
+    when = " -n __fish_use_subcommand";
+  }
   for (const Flag& flag : command.flags()) {
-    specs += "complete -c " + command.name();
+    specs += "complete -c " + program_of(command);
     if (!flag.is_positional()) {
       for (const std::string& name : names_of(flag)) {
         specs += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
     }
+    if (flag.is_positional() && is_part(command) && takes_models(command)) {
+      specs += fmt::format(" -a '(__{}_addresses)'{}\ncomplete -c {}", identifier(command), when, program_of(command));
+    }
     const bool has_value = flag.is_positional() || !flag.value_name.empty();
     specs += has_value ? fish_action(flag, identifier(command)) : "";
     if (flag.names == "-h,--help") specs += " -f -a '@groups@'";  // only after "--help=": the value is optional
     if (!flag.is_positional()) specs += fmt::format(" -d '{}'", escaped(flag.help, "'\\"));
-    specs += "\n";
+    specs += when + "\n";
   }
   replace_all(text, "@specs@\n", specs);
-  fill_in(command, text);
+  fill_in(command, parts, text);
   return text;
 }
 

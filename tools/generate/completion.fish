@@ -1,3 +1,4 @@
+#< helpers
 # fish completion for @tool@, generated from its flags. Never evaluates words of the command line.
 #< names
 
@@ -21,6 +22,7 @@ function __@id@_addresses
     string match -qr '^(hf|https?|ollama|lmstudio|llama\.cpp):' -- (commandline -ct); or return
     string match -qr '^http' -- (commandline -ct)
     or string match -r '^[A-Za-z0-9._/:@%+-]+$' -- (modelutils ls --names 2>/dev/null </dev/null)
+#< headers
     set -l folder $XDG_CACHE_HOME
     test -n "$folder"; or set folder $HOME/.cache
     for file in $folder/modelutils/headers/*
@@ -31,8 +33,14 @@ function __@id@_addresses
         end <$file 2>/dev/null
         string match -r '^[A-Za-z0-9._/:@%+-]+$' -- $name
     end
+#> headers
 end
+#< own-models
 complete -c @tool@ -a '(__@id@_addresses)'
+#> own-models
 #> addresses
 
+#> helpers
 @specs@
+#< helpers-end
+@parts@#> helpers-end

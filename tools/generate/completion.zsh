@@ -1,3 +1,4 @@
+#< helpers
 #compdef @tool@
 # zsh completion for @tool@, generated from its flags. Never evaluates words of the command line.
 #< names
@@ -28,13 +29,40 @@ _@id@_models() { # action…
     found=(${(M)${(f)"$(modelutils ls --names 2>/dev/null </dev/null)"}:#$PREFIX*})
     found=(${found:#*[^A-Za-z0-9._/:@%+-]*})
   fi
+#< headers
   for file in ${XDG_CACHE_HOME:-$HOME/.cache}/modelutils/headers/*(N); do
     name=
     { IFS= read -r name && IFS= read -r name } 2>/dev/null <$file
     [[ $name != *[^A-Za-z0-9._/:@%+-]* ]] && found+=($name)
   done
+#> headers
   compadd -- $found
 }
 #> addresses
+#< commands
+
+_@id@_either() { # completes directories and words
+  compadd -- "$@"
+  _files -/
+}
+
+@parts@if (( CURRENT > 2 )); then
+  case $words[2] in
+    @commands@)
+      shift words
+      (( --CURRENT ))
+      "_@id@_$words[1]"
+      return
+      ;;
+  esac
+fi
+#> commands
+#> helpers
+#< part
+_@main@() {
+#> part
 
 _arguments -s -S@specs@
+#< part
+}
+#> part

@@ -46,8 +46,18 @@ struct Folders {
   std::vector<std::string> tools;
 };
 
+// Completions of "modelutils ls" and "modelutils link", by shell.
+struct Parts {
+  generate::CommandParts bash, zsh, fish;
+
+  static void add(generate::CommandParts& to, const std::string& command, const std::string& text) {
+    to.names.push_back(command.substr(command.find(' ') + 1));
+    to.text += "# " + command + ":\n" + text + "\n";
+  }
+};
+
 template <typename Arguments>
-void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
+void write_all(cli::Command (*make)(Arguments&), const Folders& folders, Parts& parts) {
   Arguments arguments;
   cli::Command command = make(arguments);
   command.add_common_flags();
@@ -56,17 +66,27 @@ void write_all(cli::Command (*make)(Arguments&), const Folders& folders) {
   std::replace(name.begin(), name.end(), ' ', '-');  // modelutils-ls.1
   using namespace generate;
   write(folders.output / "man" / (name + ".1"), man_page(command, folders.version, folders.date, folders.tools));
-  if (!is_program) return;  // part of the completion of modelutils
+  const std::string bash = read(folders.templates / "completion.bash"),
+                    zsh = read(folders.templates / "completion.zsh"),
+                    fish = read(folders.templates / "completion.fish");
+  if (!is_program) {
+    Parts::add(parts.bash, command.name(), bash_completion(command, bash));
+    Parts::add(parts.zsh, command.name(), zsh_completion(command, zsh));
+    Parts::add(parts.fish, command.name(), fish_completion(command, fish));
+    return;
+  }
+  const Parts own = name == "modelutils" ? parts : Parts();
   const fs::path completions = folders.output / "completions";
-  write(completions / "bash" / name, bash_completion(command, read(folders.templates / "completion.bash")));
-  write(completions / "zsh" / ("_" + name), zsh_completion(command, read(folders.templates / "completion.zsh")));
-  write(completions / "fish" / (name + ".fish"), fish_completion(command, read(folders.templates / "completion.fish")));
+  write(completions / "bash" / name, bash_completion(command, bash, own.bash));
+  write(completions / "zsh" / ("_" + name), zsh_completion(command, zsh, own.zsh));
+  write(completions / "fish" / (name + ".fish"), fish_completion(command, fish, own.fish));
 }
 
 int run(int argc, char** argv) {
   const Folders folders{argv[1], argv[2], argv[3], argv[4], {argv + 5, argv + argc}};
-  cli::for_each_command([&](auto make) { write_all(make, folders); });
-  write_all(cli::front_command, folders);
+  Parts parts;
+  cli::for_each_command([&](auto make) { write_all(make, folders, parts); });
+  write_all(cli::front_command, folders, parts);
   return cli::exit_ok;
 }
 

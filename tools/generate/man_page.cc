@@ -69,10 +69,12 @@ void append_flags(std::string& out, const cli::Command& command) {
 
 std::string man_page(const cli::Command& command, std::string_view version, std::string_view date,
                      std::span<const std::string> tools) {
-  std::string title = command.name();
+  std::string name = command.name();
+  std::ranges::replace(name, ' ', '-');  // the page's name: modelutils-ls
+  std::string title = name;
   std::ranges::transform(title, title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   std::string out = fmt::format(".TH {} 1 {} \"modelutils {}\" \"modelutils\"\n.SH NAME\n{} \\- {}\n", roff(title),
-                                date, version, roff(command.name()), roff(command.summary()));
+                                date, version, roff(name), roff(command.summary()));
   out += ".SH SYNOPSIS\n" + bold(command.name()) + " " +
          italic(cli::usage_line(command).substr(command.name().size() + 1)) + "\n";
   out += ".SH DESCRIPTION\n";
