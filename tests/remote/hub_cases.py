@@ -236,6 +236,34 @@ def published_and_broken(root):
     return wrong
 
 
+def folders_are_copied(root):
+    """st-edit of a repository copies the files in folders, and the weights of modules that modules.json names."""
+    folder = os.path.join(root, "org/embed")
+    shutil.copytree(os.path.join(data, "demo-model"), folder)
+    files = {"modules.json": json.dumps([{"type": "x.Transformer", "path": ""}, {"type": "x.LSTM", "path": "2_Dense"}]),
+             "1_Pooling/config.json": "{}", "2_Dense/model.safetensors": "any bytes", "a/b/c/deep.txt": "deep", "onnx/model.onnx": "weights"}
+    for name, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(text)
+    hub = stand_in.Hub(root)
+    wrong = []
+    with tempfile.TemporaryDirectory() as out:
+        status, said, _ = run_tool(hub, "st-edit", "--no-cache", "hf://org/embed", "-o", out + "/copy")
+        if status != 0:
+            wrong.append("status %s: %s" % (status, said[:300]))
+        for base, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.relpath(os.path.join(base, name), folder)
+                there = os.path.join(out, "copy", path)
+                same = os.path.exists(there) and open(there, "rb").read() == open(os.path.join(folder, path), "rb").read()
+                if same == path.startswith("onnx/"):
+                    wrong.append("%s is %s" % (path, "the same" if same else "another or missing"))
+    hub.close()
+    shutil.rmtree(folder)
+    return wrong
+
+
 def queries_tell_files_apart(root):
     """Two addresses that differ only in the query, with equal ETag and length, need two entries in the header
     cache."""
@@ -292,7 +320,7 @@ def through_a_proxy(root):
 
 
 own_cases = [through_a_proxy, cut_midway, shard_missing, shards_elsewhere, few_requests, silent_server, shards_silent, published_and_broken,
-             queries_tell_files_apart]
+             queries_tell_files_apart, folders_are_copied]
 
 
 def has_public_addresses():
