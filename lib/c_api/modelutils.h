@@ -407,9 +407,9 @@ enum {
   MU_VERIFY_AUTHENTIC = 4      // compare files with the checksums in their download cache
 };
 
-// Verifies a path or a name like the tool `verify`: "verify/1", one object per line, for each model in or below a directory.
-// Problems of a model are findings, not errors. MU_ERROR_INPUT if the path cannot be opened or has no known format;
-// MU_ERROR_ARGUMENT for unknown flags.
+// Verifies a path or a name like the tool `verify`: "verify/1", one object per line, for each model in or below a
+// directory. Problems of a model are findings, not errors. MU_ERROR_INPUT if the path cannot be opened or has no known
+// format; MU_ERROR_ARGUMENT for unknown flags.
 MU_API mu_status mu_verify(const char* path, uint32_t flags, mu_text** json);
 
 enum {
