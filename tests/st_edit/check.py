@@ -249,8 +249,32 @@ def modules(work):
     check(set(files_below(f"{work}/bare")) == {"model.safetensors"}, "modules: --weights-only copies files")
 
 
+def texts(work):
+    """--text-only: names by hand, config.json from its text_config, settings of modules renamed."""
+    for model, kind, wanted_class in (("gemma3", "gemma3_text", "Gemma3ForCausalLM"), ("llava15", "llama", "LlamaForCausalLM")):
+        source, out = f"{work}/{model}", f"{work}/{model}-text"
+        shutil.copytree(f"{CORPUS}/mmproj/{model}/model", source)
+        settings = {"exclude_modules": ["lm_head", "vision_tower*", "language_model.model.layers.0.mlp*", "re:.*language_model\\.model\\.layers\\.1\\..*", "re:language_model.*lm_head", "multi_modal_projector"],
+                    "quantized_layers": {"language_model.model.layers.0.mlp.up_proj": {"a": 1}, "vision_tower.x": {"b": 2}}}
+        json.dump({"quantization": settings}, open(f"{source}/hf_quant_config.json", "w"))
+        edit(source, "--text-only", "-o", out)
+        before, after = read_model(source), read_model(out)
+        wanted = {}
+        for name, tensor in before.items():
+            if re.match(r"(model\.)?(vision_tower|multi_modal_projector)\.", name): continue
+            name = re.sub(r"^(model\.)?language_model\.", r"\1", name)
+            wanted[name] = tensor
+        check(wanted and after == wanted, f"{model} --text-only: {sorted(set(after) ^ set(wanted))[:6]} differ")
+        config, text = json.load(open(f"{out}/config.json")), json.load(open(f"{source}/config.json"))["text_config"]
+        check(config["architectures"] == [wanted_class] and config["model_type"] == kind, f"{model} --text-only: {config['architectures']}, {config['model_type']}")
+        check(all(config.get(key) == value for key, value in text.items() if key not in ("architectures", "model_type")), f"{model} --text-only: config.json has other values")
+        got = json.load(open(f"{out}/hf_quant_config.json"))["quantization"]
+        check(got == {"exclude_modules": ["lm_head", "model.layers.0.mlp*", "re:.*model\\.layers\\.1\\..*", "re:.*lm_head"], "quantized_layers": {"model.layers.0.mlp.up_proj": {"a": 1}}},
+              f"{model} --text-only: settings {got}")
+
+
 def main():
-    parts = {"layouts": layouts, "casts": casts, "dequantized": dequantized, "merged": merged, "norms": norms, "cuts": cuts, "modules": modules}
+    parts = {"layouts": layouts, "casts": casts, "dequantized": dequantized, "merged": merged, "norms": norms, "cuts": cuts, "modules": modules, "texts": texts}
     for name, part in parts.items():
         if len(sys.argv) > 3 and name not in sys.argv[3:]: continue
         with tempfile.TemporaryDirectory() as work: part(work)

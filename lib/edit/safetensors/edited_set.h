@@ -2,6 +2,7 @@
 // tensors, the metadata of each file, and the text of config.json.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -20,6 +21,10 @@
 #include "model/model.h"
 
 namespace modelutils::to_safetensors {
+
+/// Lists of module names and patterns in quantisation settings.
+inline constexpr std::array module_lists = {"modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers",
+                                            "llm_int8_skip_modules"};
 
 inline constexpr std::size_t no_place = std::numeric_limits<std::size_t>::max();
 

@@ -234,10 +234,7 @@ class DirectoryLayerCut {
     };
     config.edit_names(path, rename);
     config.edit_names(path + "/quantized_layers", rename);
-    for (const char* const list :
-         {"modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers", "llm_int8_skip_modules"}) {
-      cut_patterns(config, path + "/" + list);
-    }
+    for (const char* const list : module_lists) cut_patterns(config, path + "/" + list);
     for (const std::string& group : config.names(path + "/config_groups")) {
       cut_patterns(config, path + "/config_groups/" + group + "/targets");
     }

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "edit/safetensors/edited_set.h"
 #include "formats/hf/names.h"
+#include "json/reader.h"
 
 namespace modelutils::to_safetensors {
 
@@ -51,20 +52,42 @@ std::string outdented(std::string_view json) {
   return out;
 }
 
+// Removes the prefix of the language model from a regular expression: "re:.*language_model\\.model\\.layers\\.0".
+std::string without_wrapper(std::string pattern) {
+  constexpr std::string_view wrapper = "language_model";
+  for (std::size_t at = pattern.find(wrapper); at != pattern.npos; at = pattern.find(wrapper, at)) {
+    const std::string_view rest = std::string_view(pattern).substr(at + wrapper.size());
+    const bool is_dot =
+        rest.starts_with('.') && (rest.size() == 1 || std::string_view("*+?").find(rest[1]) == rest.npos);
+    pattern.erase(at, wrapper.size() + (rest.starts_with("\\.") ? 2 : is_dot ? 1 : 0));
+  }
+  return pattern;
+}
+
+// Returns the name or pattern of modules that it is in the language model; nullopt for those of other parts.
+std::optional<std::string> renamed_module(std::string_view name) {
+  if (name.starts_with("re:")) return without_wrapper(std::string(name));
+  const std::string canonical = hf::canonical_name(name);
+  return hf::classify_name(canonical + ".") == hf::NameClass::other_modality ? std::nullopt : std::optional(canonical);
+}
+
 // Gives the modules of quantisation settings the names that they have in the language model.
 void rename_settings(hf::ConfigEdit& config, const std::string& path) {
-  for (const std::string& name : config.names(path)) {
-    const std::string canonical = hf::canonical_name(name);
-    if (hf::classify_name(canonical + ".") == hf::NameClass::other_modality) {
-      config.remove(path + "/" + name);
-    } else if (canonical != name) {
-      config.rename(path + "/" + name, canonical);
-    }
-  }
-  for (const char* const list : {"modules_to_not_convert", "ignore", "exclude_modules"}) {
-    config.edit_list(path + "/" + list, [](std::size_t, std::string_view json) -> std::optional<std::string> {
-      return hf::canonical_name(json);
+  config.edit_names(path, renamed_module);
+  config.edit_names(path + "/quantized_layers", renamed_module);
+  const auto rename_list = [&](const std::string& list) {
+    config.edit_list(list, [&](std::size_t, std::string_view element) -> std::optional<std::string> {
+      const auto document = json::parse(std::string(element), list);
+      std::string_view name;
+      if (!document || !(*document)->root.get(name)) return std::string(element);
+      const std::optional<std::string> renamed = renamed_module(name);
+      if (renamed && *renamed == name) return std::string(element);
+      return renamed ? std::optional(hf::json_string(*renamed)) : std::nullopt;
     });
+  };
+  for (const char* const list : module_lists) rename_list(path + "/" + list);
+  for (const std::string& group : config.names(path + "/config_groups")) {
+    rename_list(path + "/config_groups/" + group + "/targets");
   }
 }
 
@@ -82,6 +105,7 @@ Status make_config(EditedSet& set, const std::string& class_name, const std::str
   }
   for (const char* const settings : {"quantization", "quantization_config"}) rename_settings(config, settings);
   set.config->replace(config.text());
+  if (set.quantizer) rename_settings(*set.quantizer, "quantization");
   return {};
 }
 
