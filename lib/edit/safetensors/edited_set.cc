@@ -222,6 +222,7 @@ Result<EditedSet> open_edited_set(const OpenOptions& options) {
     return !file.is_apart || file.base_name.find('/') == std::string::npos;
   }));
   const Catalog& catalog = edited.model.catalog();
+  edited.tensors.reserve(opened.set.tensors.size());
   for (std::size_t i = 0; i < opened.set.tensors.size(); ++i) {
     if (opened.set.tensors[i].file < edited.file_count) edited.tensors.push_back(as_stored(catalog.tensors[i], i));
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/name_index.h"
 #include "base/path.h"
 #include "base/text.h"
 #include "edit/safetensors/st_edit.h"
@@ -51,6 +52,8 @@ class LayoutPlanner {
     }
     name_shards();
     sort_metadata();
+    plan_.edited.report.tensors.reserve(edited_.tensors.size());
+    if (!to_file_) weight_map_.reserve(edited_.tensors.size());
     for (Shard& shard : shards_) {
       order(shard);
       MU_TRY(add_file(shard));
@@ -144,12 +147,14 @@ class LayoutPlanner {
   // Separates what every file states from the entries that belong to a tensor, because they say which other one shares
   // its data.
   void sort_metadata() {
-    std::set<std::string_view> stored, keys;
+    std::set<std::string_view> keys;
+    NameIndex stored;
+    stored.reserve(edited_.tensors.size());
     for (const EditedTensor& tensor : edited_.tensors) stored.insert(tensor.name);
     for (const safetensors::OutMetadata& metadata : edited_.metadata) {
       for (const auto& entry : metadata) {
         if (!keys.insert(entry.first).second) continue;
-        if (stored.count(entry.second) != 0 && stored.count(entry.first) == 0) {
+        if (stored.find(entry.second) && !stored.find(entry.first)) {
           shared_.emplace(entry.second, &entry);
         } else {
           common_.push_back(entry);
@@ -206,6 +211,7 @@ class LayoutPlanner {
 
   Status make_header(const Shard& shard, PlannedFile& file, std::vector<u64>& places) {
     std::vector<safetensors::OutTensor> tensors;
+    tensors.reserve(shard.tensors.size());
     for (const std::size_t i : shard.tensors) {
       const EditedTensor& tensor = edited_.tensors[i];
       tensors.push_back({tensor.name, tensor.type, tensor.shape()});
@@ -328,7 +334,7 @@ class LayoutPlanner {
     report.file = to_file_ ? base_name_of(file) : file;
     if (may_round(edited_, tensor)) report.exact = std::nullopt;
     if (tensor.merge != nullptr) report.reason = "merged with " + tensor.merge->text();
-    weight_map_.emplace_back(tensor.name, file);
+    if (!to_file_) weight_map_.emplace_back(tensor.name, file);
     total_ += tensor.bytes();
   }
 

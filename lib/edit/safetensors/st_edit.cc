@@ -55,7 +55,9 @@ Status stream(StPlan& plan, std::span<AtomicOutput> outputs, unsigned threads, P
   MU_ASSIGN(const std::vector<ValueSums> errors,
             write_planned(plan, plan.copied_from, outputs, threads, encode, progress));
   std::map<std::string_view, TensorReport*> reports;
-  for (TensorReport& report : plan.edited.report.tensors) reports[report.name] = &report;
+  if (std::ranges::any_of(plan.stream, &StreamTensor::is_measured)) {
+    for (TensorReport& report : plan.edited.report.tensors) reports[report.name] = &report;
+  }
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!plan.stream[i].is_measured) continue;
     TensorReport& report = *reports.at(plan.edited.tensors[plan.encoded[i]].name);
