@@ -22,6 +22,10 @@ struct EncoderDefaults {
   bool rms_norm = false;  ///< RMSNorm instead of LayerNorm
 };
 
+/// The tokens whose rows of the output head are the scores of a reranker that answers (Qwen3-Reranker), in the order in
+/// which llama.cpp's converter writes them.
+inline constexpr std::array<std::string_view, 2> answer_texts = {"yes", "no"};
+
 /// The number of labels: entries of id2label, or num_labels; only for classes of sequence classification.
 std::optional<u64> label_count(const hf::Config& config, const Sizes& sizes);
 /// Returns the texts of id2label in the order of its numbers; empty without that field.
