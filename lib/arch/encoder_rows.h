@@ -105,6 +105,13 @@ Status warn_of_second_texts(KeyWriter& out);
 inline constexpr Fixed sees_everything = {"is_decoder", "false", Severity::error,
                                           "llama.cpp computes attention over the whole text for this architecture"};
 
+/// The names of the tasks for which the model's own tensors have adapters (Jina v3); empty if the field lists none, or
+/// something else than names.
+inline constexpr std::string_view tasks_field = "lora_adaptations";
+std::vector<std::string> task_names(const hf::Config& config);
+/// Notes that they are left out.
+Status note_tasks(KeyWriter& out);
+
 /// True if the model's class is for sequence classification.
 bool is_classifier(const hf::Config& config);
 

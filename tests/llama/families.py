@@ -1,5 +1,5 @@
 """The comparison of tests/llama/families."""
-import fnmatch, json, os, subprocess, sys, tempfile
+import fnmatch, json, os, shutil, struct, subprocess, sys, tempfile
 import numpy
 
 BIN, CLIENT, CORPUS, SAMPLE, GLOBS = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
@@ -31,14 +31,55 @@ def wrong_tokens(path, expected):
     return None
 
 
+def convert(folder, path, *options):
+    done = subprocess.run([f"{BIN}/mlx2gguf", "-q", folder, "-o", path, *options], capture_output=True, text=True)
+    if done.returncode != 0: raise RuntimeError(done.stderr.strip())
+
+
+def merge(folder, task, alpha):
+    """Adds the products of a task's factors to the weights of a directory."""
+    path, weight = f"{folder}/model.safetensors", ".parametrizations.weight."
+    data = open(path, "rb").read()
+    size, = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + size])
+    body = bytearray(data[8 + size:])
+    array = lambda name: numpy.frombuffer(body, "<f4", offset=header[name]["data_offsets"][0],
+                                          count=int(numpy.prod(header[name]["shape"]))).reshape(header[name]["shape"])
+    for name in [name for name in header if name.endswith(weight + "original")]:
+        module, original = name.removesuffix("original"), array(name)
+        a, b = array(module + "0.lora_A")[task].astype(float), array(module + "0.lora_B")[task].astype(float)
+        change = (b @ a) * (alpha / a.shape[0])
+        original += (change.T if "_embeddings" in name else change).astype("<f4")
+    os.chmod(path, 0o644)
+    open(path, "wb").write(data[:8 + size] + body)
+
+
+def check_tasks(model, config, expected, work):
+    """Runs each adapter on its base, and the weights that numpy merges."""
+    base = f"{work}/out.gguf"
+    inputs = [",".join(map(str, each)) for each in expected["inputs"]]
+    shutil.copy(os.path.join(os.path.dirname(os.path.abspath(__file__)), "embed-adapted.mjs"), CLIENT)
+    for number, task in enumerate(config["lora_adaptations"]):
+        merged, adapter = f"{work}/{number}", f"{work}/{number}.lora.gguf"
+        shutil.copytree(model, merged)
+        merge(merged, number, config["lora_alpha"])
+        convert(merged, merged + ".gguf", "--fallback", "f32")
+        convert(model, adapter, "--task", task)
+        wanted = numpy.array(lines_of("run_embeddings.mjs", [merged + ".gguf"] + inputs, "embedding"), float)
+        found = numpy.array(lines_of("embed-adapted.mjs", [base, adapter] + inputs, "embedding"), float)
+        difference = float(abs(found - wanted).max() / abs(wanted).max())
+        if difference > 1e-4: return f"with the adapter for {task} differs by {difference:.2g} from the merged model"
+    return None
+
+
 def check(case, expected, work):
     """Returns what is wrong with a case, and the greatest difference by the greatest value."""
-    path = f"{work}/out.gguf"
-    done = subprocess.run([f"{BIN}/mlx2gguf", "-q", "--fallback", "f32", f"{CORPUS}/{case}/model", "-o", path],
-                          capture_output=True, text=True)
-    if done.returncode != 0: return done.stderr.strip(), None
+    path, model = f"{work}/out.gguf", f"{CORPUS}/{case}/model"
+    convert(model, path, "--fallback", "f32")
+    config = json.load(open(f"{model}/config.json"))
+    if config.get("lora_adaptations") and (fault := check_tasks(model, config, expected, work)): return fault, None
     if fault := wrong_tokens(path, expected): return fault, None
-    has_modules = os.path.exists(f"{CORPUS}/{case}/model/modules.json")
+    has_modules = os.path.exists(f"{model}/modules.json")
     wanted, found = numpy.load(f"{CORPUS}/{case}/expected.npy"), values_of(path, expected, has_modules)
     if found.shape != wanted.shape: return f"has values of shape {found.shape} instead of {wanted.shape}", None
     difference = float(abs(found - wanted).max() / abs(wanted).max())
