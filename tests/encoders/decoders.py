@@ -342,7 +342,8 @@ def check_block(case, expected, work, complain):
     for name in sorted(wanted.keys() & found.keys()):
         if wanted[name] != found[name]: complain(f"with a block: {name} is another")
     for name, value in {"block_count": layers + 1, "nextn_predict_layers": 1}.items():
-        if keys[f"{architecture}.{name}"][1] != value: complain(f"with a block: {name} is {keys[f'{architecture}.{name}']}")
+        got = keys.get(f"{architecture}.{name}")
+        if got != ["UINT32", value]: complain(f"with a block: {name} is {got}")
     for name, value in numbers.items():
         if keys[f"{architecture}.{name}"][1][layers:] != [value]: complain(f"with a block: {name} is {keys[f'{architecture}.{name}']}")
     for name, arguments in (("verify", ["-q", "--data", "--against", model, path]), ("verify", ["-q", model]),

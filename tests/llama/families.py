@@ -2,6 +2,8 @@
 import fnmatch, json, os, shutil, struct, subprocess, sys, tempfile
 import numpy
 
+import encoder_decoder
+
 BIN, CLIENT, CORPUS, SAMPLE, GLOBS = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
 
 
@@ -91,11 +93,13 @@ def check(case, expected, work):
 
 cases = [case for case in sorted(os.listdir(CORPUS)) if any(fnmatch.fnmatch(case, glob) for glob in GLOBS)]
 cases = [(case, json.load(open(path))) for case in cases if os.path.exists(path := f"{CORPUS}/{case}/expected.json")]
-cases = [(case, expected) for case, expected in cases if expected.get("run")]
+cases = [(case, expected) for case, expected in cases if expected.get("run") or expected.get("architecture") == "t5"]
 passed = failed = 0
 for case, expected in cases[::SAMPLE]:
     with tempfile.TemporaryDirectory() as work:
-        try: fault, difference = check(case, expected, work)
+        try:
+            if expected["run"]: fault, difference = check(case, expected, work)
+            else: fault, difference = encoder_decoder.check(BIN, CLIENT, f"{CORPUS}/{case}/model", expected["inputs"])
         except RuntimeError as error: fault, difference = str(error), None
     passed, failed = passed + (not fault), failed + bool(fault)
     print(f"{case}: {fault or f'ok, differs by {difference:.2g}'}", flush=True)
