@@ -78,6 +78,7 @@ int convert_adapter(const cli::Mlx2ggufArguments& options, const cli::CommonOpti
   to_gguf::AdapterToGgufOptions convert;
   convert.directory = model.directory;
   convert.base = options.base;
+  convert.task = options.task;
   convert.output = model.output;
   convert.name = model.name;
   convert.exact = model.repack.exact;
@@ -126,7 +127,7 @@ int modelutils::cli::mlx2gguf(int argc, char** argv) {
   const auto adapters = cli::wanted_adapters(options.adapters);
   if (!adapters) return messages.error(adapters.error());
   options.convert.adapters = *adapters;
-  if (!options.base.empty() || adapter::is_adapter(options.convert.directory)) {
+  if (!options.base.empty() || !options.task.empty() || adapter::is_adapter(options.convert.directory)) {
     return convert_adapter(options, command.common(), messages);
   }
   if (options.convert.projector) {

@@ -8,6 +8,7 @@
 
 #include "arch/config_writer.h"
 #include "arch/key_writer.h"
+#include "base/text.h"
 #include "formats/gguf/arrays.h"
 #include "json/reader.h"
 
@@ -84,6 +85,29 @@ Status warn_of_second_texts(KeyWriter& out) {
       fmt::format("is {}: the model marks the second text of a pair with type 1, but llama.cpp gives every token "
                   "type 0, so scores of pairs differ from the model's",
                   out.size("T")));
+  return {};
+}
+
+std::vector<std::string> task_names(const hf::Config& config) {
+  constexpr std::size_t most_tasks = 1024;
+  std::vector<std::string> tasks;
+  const auto listed = config.field(tasks_field);
+  json::Array all;
+  if (!listed || !listed->get(all)) return tasks;
+  for (const json::Element task : all) {
+    std::string_view text;
+    if (tasks.size() == most_tasks || !task.get(text) || text.empty()) return {};
+    tasks.emplace_back(text);
+  }
+  return tasks;
+}
+
+Status note_tasks(KeyWriter& out) {
+  const std::vector<std::string> tasks = task_names(out.config());
+  if (tasks.empty()) return {};
+  out.remark(Severity::note, tasks_field,
+             fmt::format("has an adapter for each of {}; they are files of their own, which --task NAME writes",
+                         modelutils::joined(tasks)));
   return {};
 }
 

@@ -22,6 +22,10 @@ struct EncoderDefaults {
   bool rms_norm = false;  ///< RMSNorm instead of LayerNorm
 };
 
+/// The tokens whose rows of the output head are the scores of a reranker that answers (Qwen3-Reranker), in the order in
+/// which llama.cpp's converter writes them.
+inline constexpr std::array<std::string_view, 2> answer_texts = {"yes", "no"};
+
 /// The number of labels: entries of id2label, or num_labels; only for classes of sequence classification.
 std::optional<u64> label_count(const hf::Config& config, const Sizes& sizes);
 /// Returns the texts of id2label in the order of its numbers; empty without that field.
@@ -100,6 +104,13 @@ Status warn_of_second_texts(KeyWriter& out);
 /// Refuses decoders: models of these classes that see only what precedes a token.
 inline constexpr Fixed sees_everything = {"is_decoder", "false", Severity::error,
                                           "llama.cpp computes attention over the whole text for this architecture"};
+
+/// The names of the tasks for which the model's own tensors have adapters (Jina v3); empty if the field lists none, or
+/// something else than names.
+inline constexpr std::string_view tasks_field = "lora_adaptations";
+std::vector<std::string> task_names(const hf::Config& config);
+/// Notes that they are left out.
+Status note_tasks(KeyWriter& out);
 
 /// True if the model's class is for sequence classification.
 bool is_classifier(const hf::Config& config);

@@ -380,7 +380,8 @@ constexpr LostPairs lost_pairs[] = {
      "time_mix_w1|time_mix_w2|time_mix_a1|time_mix_a2|time_mix_v1|time_mix_v2|time_mix_g1|time_mix_g2|"
      "time_mix_lerp_fused",
      ignored},
-    {"gpt2|starcoder", "position_embd", ignored},
+    {"gpt2|starcoder|bert", "position_embd", ignored},
+    {"", "token_types", ignored},
     {"gemma3n|gemma4",
      "per_layer_model_proj|altup_proj|altup_unembd_proj|altup_router|altup_correct_coef|altup_predict_coef", ignored},
     {"gemma3n|gemma4", "per_layer_token_embd", "llama.cpp refuses"},
@@ -394,7 +395,8 @@ constexpr std::string_view feed_forward = "ffn_up|ffn_gate|ffn_down|ffn_up_shexp
 
 std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied) {
   if (row.starts_with('@')) row.remove_prefix(1);
-  if (row == "token_embd" && is_tied) return "crashes llama.cpp, because the embedding is also the output head";
+  if (row == "token_embd" && is_tied && family.cache.has_cache)
+    return "crashes llama.cpp, because the embedding is also the output head";
   const auto found = std::ranges::find_if(lost_pairs, [&](const LostPairs& lost) {
     return (lost.architectures.empty() || has_name(lost.architectures, family.gguf)) && has_name(lost.rows, row);
   });

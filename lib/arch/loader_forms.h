@@ -83,7 +83,7 @@ void expect_as_loaded(const Family& family, const Sizes& sizes, const HasTensor&
 // with those of merged files (docs/formats/adapters.md).
 
 /// Returns why llama.cpp does not apply a pair on tensor `row` ("attn_q_a") as merging would, as the end of a sentence
-/// about the pair, or an empty view if it does. `is_tied`: the model has no separate output head.
+/// about the pair, or an empty view if it does. `is_tied`: the model has no separate output head, or none at all.
 std::string_view pair_is_lost(const Family& family, std::string_view row, bool is_tied);
 
 /// The same for a tensor of `type` that has a factor for its values beside it (".scale"). build_lora_mm() multiplies by

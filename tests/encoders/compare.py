@@ -113,14 +113,12 @@ def check_tensors(wanted, tensors, complain):
 
 def check_back(name, gguf, keys, tensors, directory, complain):
     """Turns the file back into a directory and compares what is made of that with the file."""
+    # Scores that are rows of tokens need the vocabulary.
+    if ONLY_TENSORS and "cls.output.weight" in tensors and "cls.weight" not in tensors: return
     options = ["--dequantize", "f32", "--output", f"{directory}/back"] + ["--no-tokenizer"] * ONLY_TENSORS
     code, said = tool("gguf2mlx", gguf, *options)
     if code: return complain(f"does not become a directory: {said}")
     vocabulary = ["--no-vocab"] if ONLY_TENSORS else []
-    # What a folder's name tells is gone. The scores are rows of tokens, so they need the vocabulary.
-    if "cls.output.weight" in tensors and "cls.weight" not in tensors and ONLY_TENSORS: return
-    if keys.get(keys["general.architecture"][1] + ".pooling_type") == ["UINT32", 4] and "qwen3" in keys["general.architecture"]:
-        vocabulary.append("--rerank")
     code, said = tool("mlx2gguf", f"{directory}/back", "-o", f"{directory}/again.gguf", "--fallback", "f32", *vocabulary)
     if code: return complain(f"is not converted again: {said}")
     again_keys, again = read_gguf(f"{directory}/again.gguf")

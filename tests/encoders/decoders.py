@@ -1,5 +1,5 @@
 """The comparison of tests/encoders/decoders."""
-import fnmatch, hashlib, json, math, os, shutil, struct, subprocess, sys, tempfile
+import fnmatch, hashlib, json, math, os, random, shutil, struct, subprocess, sys, tempfile
 
 BIN, CORPUS, GLOBS = sys.argv[1], sys.argv[2], sys.argv[3:] or ["*"]
 
@@ -291,6 +291,70 @@ def check_head_of_baichuan(case, work, complain):
         if max(abs(a / length - b) for a, b in zip(before, after)) > 1e-6: return complain("Baichuan 2's head is another")
 
 
+# A norm of a block that predicts further tokens, in the directory and in the GGUF, and the blocks' numbers in keys that
+# have one for each layer.
+PREDICTION = {
+    "cohere2moe": ("shared_head.norm", "nextn.shared_head_norm", {"attention.sliding_window_pattern": False}),
+    "hy_v3": ("final_layernorm", "nextn.shared_head_norm", {}),
+    "bailingmoe3": ("final_layernorm", "layer_output_norm", {"attention.head_count_kv": 1}),
+}
+
+
+def doubled(tensor):
+    shape, kind, data = tensor
+    return shape, kind, struct.pack(f"<{len(data) // 4}f", *(2 * one for one in struct.unpack(f"<{len(data) // 4}f", data)))
+
+
+def add_block(source, layers):
+    """Returns the tensors with a block behind the layers: the last layer with doubled values, and random joints."""
+    tensors = read_safetensors(source)
+    before, behind = f"model.layers.{layers - 1}.", f"model.layers.{layers}."
+    for name in [name for name in tensors if name.startswith(before)]:
+        tensors[name.replace(before, behind)] = doubled(tensors[name])
+    return tensors, behind
+
+
+def check_block(case, expected, work, complain):
+    """A block that predicts further tokens becomes a layer behind the others; --mtp drop leaves it out."""
+    architecture = expected["architecture"]
+    norm, gguf_norm, numbers = PREDICTION[architecture]
+    source, model, path = f"{CORPUS}/{case}/model", f"{work}/block", f"{work}/block.gguf"
+    keys, trunk = read_gguf(f"{work}/out.gguf")
+    layers, width = keys[f"{architecture}.block_count"][1], keys[f"{architecture}.embedding_length"][1]
+    tensors, behind = add_block(source, layers)
+    joints = {"eh_proj": "nextn.eh_proj", "enorm": "nextn.enorm", "hnorm": "nextn.hnorm", norm: gguf_norm}
+    random.seed(1)
+    for name in joints:
+        shape = [width, 2 * width] if name == "eh_proj" else [width]
+        data = struct.pack(f"<{math.prod(shape)}f", *(random.uniform(-1, 1) for _ in range(math.prod(shape))))
+        tensors[f"{behind}{name}.weight"] = (shape, "F32", data)
+    write_variant(source, model, tensors, {"num_nextn_predict_layers": 1})
+    status, said = tool("mlx2gguf", "-q", "--fallback", "f32", model, "-o", path)
+    if status != 0: return complain(f"with a block is not converted ({status}): {said}")
+    keys, found = read_gguf(path)
+    wanted = dict(trunk)
+    for name, tensor in trunk.items():
+        if name.startswith(f"blk.{layers - 1}."): wanted[name.replace(f"blk.{layers - 1}.", f"blk.{layers}.")] = doubled(tensor)
+    for name, place in joints.items():
+        shape, kind, data = tensors[f"{behind}{name}.weight"]
+        wanted[f"blk.{layers}.{place}.weight"] = (shape[::-1], kind, data)
+    for name in sorted(wanted.keys() ^ found.keys()): complain(f"with a block: {name} is missing or unexpected")
+    for name in sorted(wanted.keys() & found.keys()):
+        if wanted[name] != found[name]: complain(f"with a block: {name} is another")
+    for name, value in {"block_count": layers + 1, "nextn_predict_layers": 1}.items():
+        got = keys.get(f"{architecture}.{name}")
+        if got != ["UINT32", value]: complain(f"with a block: {name} is {got}")
+    for name, value in numbers.items():
+        if keys[f"{architecture}.{name}"][1][layers:] != [value]: complain(f"with a block: {name} is {keys[f'{architecture}.{name}']}")
+    for name, arguments in (("verify", ["-q", "--data", "--against", model, path]), ("verify", ["-q", model]),
+                            ("gguf-dump", ["--fit", path]), ("gguf2mlx", ["-q", path, "-o", f"{work}/of_block"])):
+        status, said = tool(name, *arguments)
+        if status != 0: complain(f"with a block: {name} ends with {status}: {said}")
+    status, said = tool("mlx2gguf", "-q", "--fallback", "f32", "--mtp", "drop", model, "-o", f"{work}/dropped.gguf")
+    if status != 0: return complain(f"without its block is not converted ({status}): {said}")
+    if read_gguf(f"{work}/dropped.gguf")[1] != trunk: complain("without its block has other tensors")
+
+
 passed = failed = 0
 for case in sorted(os.listdir(CORPUS)):
     path = f"{CORPUS}/{case}/expected.json"
@@ -300,6 +364,7 @@ for case in sorted(os.listdir(CORPUS)):
     with tempfile.TemporaryDirectory() as work:
         check_case(case, expected, work, faults.append)
         check_refusals(case, expected, work, faults.append)
+        if expected["architecture"] in PREDICTION: check_block(case, expected, work, faults.append)
         if case == "baichuan_7b":
             check_layers_of_baichuan(case, work, faults.append)
             check_head_of_baichuan(case, work, faults.append)

@@ -37,6 +37,10 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
                .help = "For an adapter: its base model, a directory (config.json is enough) or a GGUF",
                .kind = ValueKind::file},
               arguments.base);
+  command.add({.names = "--task",
+               .value_name = "NAME",
+               .help = "Write the adapter for this task, of a model that has one for each (Jina v3)"},
+              arguments.task);
   add_image_flags(command, convert);
   add_lora_flag(command, arguments.adapters);
   command.add({.names = "--pre", .value_name = "NAME", .help = "Pre-tokenizer, by llama.cpp's name for it"},

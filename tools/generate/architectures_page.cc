@@ -3,9 +3,13 @@
 #include <fmt/core.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
 #include "arch/families.h"
+#include "arch/families/runtime_only.h"
 #include "arch/names.h"
+#include "base/text.h"
 
 namespace modelutils::generate {
 
@@ -94,6 +98,24 @@ std::string limits_text(const arch::Family& family) {
   return text;
 }
 
+// The architectures of llama.cpp without a family, which scripts/check-drift compares with a llama.cpp build.
+std::string only_run_text() {
+  std::set<std::string> models, drafts;
+  for (const arch::RuntimeArchitecture& row : arch::runtime_architectures()) {
+    for_each_name(row.names, [&](std::string_view name) {
+      if (name != "clip") (row.is_draft ? drafts : models).insert(list(name));  // projectors have a part of their own
+    });
+  }
+  const auto text = [](const std::set<std::string>& names) {
+    return joined(std::vector<std::string>(names.begin(), names.end()));
+  };
+  return fmt::format(
+      "\nllama.cpp runs further architectures to which no directory is converted. Their GGUF files can be listed,\n"
+      "verified, edited and quantised, and their memory use is known: {}. Drafts, which read another model's\n"
+      "layers: {}. `scripts/check-drift` fails if llama.cpp has an architecture that is not on this page.\n",
+      text(models), text(drafts));
+}
+
 }  // namespace
 
 std::string architectures_page() {
@@ -116,6 +138,7 @@ std::string architectures_page() {
   for (const arch::NotConverted& model : arch::not_converted()) {
     page += fmt::format("- `{}`: {}.\n", model.model_type, model.because);
   }
+  page += only_run_text();
   return page;
 }
 

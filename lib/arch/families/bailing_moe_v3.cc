@@ -4,6 +4,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
+#include "arch/prediction_rows.h"
 #include "formats/hf/config.h"
 
 namespace modelutils::arch::families::bailing_moe_v3 {
@@ -113,6 +114,13 @@ constexpr auto shared = [] {
   named(rows, "ffn_down_shexp").ne = "Fs*Ns,E";
   return rows;
 }();
+// A block is a layer with attention.
+constexpr Tensor block[] = {
+    named(nextn_tensors, "nextn.eh_proj"),
+    named(nextn_tensors, "nextn.enorm"),
+    named(nextn_tensors, "nextn.hnorm"),
+    {"layer_output_norm", "E", "final_layernorm"},
+};
 constexpr Tensor first[] = {{"token_embd", "E,V", "model.word_embeddings"}};
 
 constexpr Fixed fixed[] = {
@@ -167,6 +175,7 @@ constexpr Family bailing_moe_v3 = {
     .keys = {sizes, own, expert_keys, expert_groups},
     .layer_tensors = {mixer, convolutions, latent, leading_feed_forward, experts, choice, shared},
     .first_tensors = first,
+    .prediction = {.tensors = block, .runs = true, .sizes = "K=1"},
     .fixed = fixed,
     .relations = {{"KL", "Rk+R", {}, "without latent attention llama.cpp refuses this architecture"}},
     .checks = {check_gates},
@@ -175,7 +184,8 @@ constexpr Family bailing_moe_v3 = {
                .describe = describe},
     .cache = {.is_latent = true,
               .recurrence = {Recurrence::Layers::without_kv_heads, Recurrence::State::delta},
-              .prediction = PredictionBlocks::cached},
+              .prediction = PredictionBlocks::cached,
+              .may_lack_prediction = true},
 };
 MU_FAMILY(bailing_moe_v3);
 

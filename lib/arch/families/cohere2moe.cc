@@ -4,6 +4,7 @@
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
 #include "arch/layer_kinds.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::cohere2moe {
 
@@ -79,12 +80,14 @@ constexpr Family cohere2moe = {
     .tied_by_default = true,
     .keys = {sizes, rope_keys, expert_keys, own},
     .layer_tensors = {layer, leading_feed_forward, experts_behind_dense, shared},
+    .prediction = {.tensors = nextn_tensors, .runs = true, .numbers = "attention.sliding_window_pattern=0"},
     .fixed = fixed,
     .config = {.fields = "num_experts|num_shared_experts|first_k_dense_replace|norm_topk_prob|layer_types",
                .members = {{"layer_norm_bias", "false"}},
                .describe = describe},
     .cache = {.windows = {.rule = Windows::Rule::number_or_list, .global_first = true, .always = true},
-              .prediction = PredictionBlocks::cached},
+              .prediction = PredictionBlocks::cached,
+              .may_lack_prediction = true},
 };
 MU_FAMILY(cohere2moe);
 

@@ -2,6 +2,7 @@
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"
+#include "arch/prediction_rows.h"
 
 namespace modelutils::arch::families::hy_v3 {
 
@@ -36,6 +37,11 @@ constexpr Tensor beside_experts[] = {
     {.name = "ffn_up_shexp", .ne = "E,Fs", .source = "mlp.shared_mlp.up_proj", .when = "M"},
     {.name = "ffn_down_shexp", .ne = "Fs,E", .source = "mlp.shared_mlp.down_proj", .when = "M"},
 };
+constexpr auto block = [] {
+  auto rows = nextn_tensors;
+  named(rows, "nextn.shared_head_norm").source = "final_layernorm | shared_head.norm";
+  return rows;
+}();
 constexpr Fixed fixed[] = {
     rotates_halves,
     {"qk_norm", "true", Severity::error, "llama.cpp normalises queries and keys"},
@@ -66,12 +72,13 @@ constexpr Family hy_v3 = {
     .about = "dense layers, then experts scored by a sigmoid with a bias for the choice, and a shared one",
     .keys = {sizes, rope_keys, expert_keys, mixture, weights},
     .layer_tensors = {attention_maybe_with_biases, qk_norms, attention_output, dense, experts, beside_experts},
+    .prediction = {.tensors = block, .runs = true},
     .marks = marks,
     .fixed = fixed,
     .config = {.fields = "num_experts|route_norm|router_scaling_factor",
                .members = {{"moe_router_enable_expert_bias", "@exp_probs_b"}},
                .describe = describe},
-    .cache = {.prediction = PredictionBlocks::uncached},
+    .cache = {.prediction = PredictionBlocks::uncached, .may_lack_prediction = true},
 };
 MU_FAMILY(hy_v3);
 

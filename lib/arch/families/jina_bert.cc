@@ -108,7 +108,7 @@ constexpr Family jina_bert_v3 = {
     .gguf = "jina-bert-v3",
     .classes = "XLMRobertaModel",
     .model_types = "xlm-roberta",
-    .about = "an XLM-RoBERTa with a rotary embedding; its adapters for tasks are left out",
+    .about = "an XLM-RoBERTa with a rotary embedding; its adapters for tasks become files of their own (`--task`)",
     .fits = is_v3,
     .layer_prefixes = "encoder.layers.",
     .outer_prefixes = "roberta.|bert.|model.|transformer.",
@@ -122,6 +122,7 @@ constexpr Family jina_bert_v3 = {
     .first_tensors = v3_first,
     .last_tensors = nothing,
     .fixed = {sees_everything},
+    .checks = {note_tasks},
     .config = {.fields = "layer_norm_eps|rotary_emb_base", .members = {{"position_embedding_type", "rotary"}}},
     .cache = {.has_cache = false},
 };

@@ -16,7 +16,7 @@ constexpr Member members[] = {
 
 // A reranker has the rows of two tokens of its head as scores (convert/to_gguf/reranker.h).
 static Status write_answers(KeyWriter& out, const Key& key) {
-  if (out.size(key.symbol) == 2) out.texts(key.name, {"yes", "no"});
+  if (out.size(key.symbol) == 2) out.texts(key.name, {answer_texts.begin(), answer_texts.end()});
   return {};
 }
 static Status read_nothing(ConfigWriter&, const Key&) {

@@ -167,10 +167,7 @@ constexpr RuntimeTensors rows[] = {
      "convnext.#.norm+ convnext.#.pw1+ convnext.#.pw2+ convnext.#.gamma output_norm+ output+"},
 };
 constexpr RuntimeTensors further_rows[] = {
-    {"bailingmoe3", ".nextn.eh_proj .nextn.enorm .nextn.hnorm .layer_output_norm"},
-    {"cohere2moe|hy_v3",
-     ".ffn_gate_up_exps .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens .nextn.shared_head_head "
-     ".nextn.shared_head_norm"},
+    {"cohere2moe|hy_v3", ".ffn_gate_up_exps"},
     {"deepseek4",
      "=.exp_probs_b_vl.bias .nextn.eh_proj .nextn.enorm .nextn.hnorm .nextn.embed_tokens .nextn.shared_head_head "
      ".nextn.shared_head_norm"},

@@ -340,6 +340,7 @@ class DirectoryPlanner {
     const std::string source = base_name_of(set().files.front().path);
     card.source = source;
     card.made_by = "gguf2mlx of modelutils";
+    card.is_reranker = plan_.map.has_answers;
     MU_ASSIGN(std::string text, hf::model_card_text(set(), card));
     add_file("README.md", std::move(text));
     return options_.no_tokenizer ? Status{} : add_tokenizer();

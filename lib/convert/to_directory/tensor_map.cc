@@ -11,6 +11,7 @@
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
+#include "convert/to_directory/answers.h"
 #include "convert/to_directory/config_from_keys.h"
 #include "formats/gguf/parse.h"
 #include "io/copy_range.h"
@@ -148,6 +149,8 @@ class Reverser {
                               shape_text(expected.ne)));
     }
     if (names_.alternatives(*expected.row).empty()) {  // rows of the head, in a file of a reranker
+      MU_TRY(to_directory::check_answers(set_, index_, catalog_, tensor));
+      result_.has_answers = true;
       result_.left_out.push_back({expected.name, LeftOutReason::loader_copy});
       return {};
     }

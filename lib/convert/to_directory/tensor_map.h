@@ -46,6 +46,7 @@ struct DirectoryMap {
   arch::Sizes sizes;
   std::vector<DirectoryTensor> tensors;  ///< in the order of the family's rows, layer by layer
   std::vector<LeftOut> left_out;         ///< tensors that are not written
+  bool has_answers = false;              ///< a reranker whose scores are rows of the head
 };
 
 /// True if the output head is the embedding: there is no output.weight, or it has the same bytes (some loaders require
@@ -55,7 +56,8 @@ Result<bool> is_tied(const Catalog& catalog);
 /// Maps every tensor of a GGUF. `sizes` come from its keys (HfConfig::sizes); layers past the last one, which predict
 /// further tokens, are left out. `catalog` is gguf_catalog(set) and `index` belongs to its first file; the rules have
 /// checked sizes and shapes. Errors: "convert-unmapped" (tensors without a row), "convert-missing", "convert-shape"
-/// (rows that do not add up to their tensor), "convert-reverse" (the family's layout cannot be inverted).
+/// (rows that do not add up to their tensor), "convert-reverse" (the family's layout cannot be inverted),
+/// "convert-rerank" (scores of a head that the file lacks).
 Result<DirectoryMap> map_to_directory(const arch::Family& family, arch::Sizes sizes, const gguf::SplitSet& set,
                                       const gguf::Index& index, const Catalog& catalog, DirectoryStyle style);
 

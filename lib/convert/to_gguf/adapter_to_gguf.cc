@@ -19,6 +19,7 @@
 #include "formats/safetensors/shard_set.h"
 #include "io/atomic_output.h"
 #include "io/output_place.h"
+#include "model/adapter/task_adapter.h"
 #include "model/model.h"
 #include "rules/gguf/rules.h"
 #include "rules/safetensors/rules.h"
@@ -143,13 +144,14 @@ class Converter {
 
  private:
   Status plan() {
-    if (options_.base.empty()) {
+    const std::string& base_path = options_.base.empty() && !options_.task.empty() ? options_.directory : options_.base;
+    if (base_path.empty()) {
       return input_error("adapter-no-base",
                          "is an adapter, and its base determines tensor names and row order: pass it with --base (a "
                          "model's directory, where config.json is enough, or a GGUF)",
                          {}, {}, options_.directory);
     }
-    MU_ASSIGN(adapter_, open_adapter(options_.directory));
+    MU_ASSIGN(adapter_, options_.task.empty() ? open_adapter(options_.directory) : open_task());
     for (const adapter::Extra& extra : adapter_.extras) {
       const bool is_dora = extra.kind == adapter::Extra::Kind::magnitude;
       return input_error("adapter-merge",
@@ -159,7 +161,7 @@ class Converter {
                                    "BASE --lora ADAPTER)",
                          at_tensor(extra.values.name), {}, options_.directory);
     }
-    MU_ASSIGN(const adapter::Base base, read_base(options_.base));
+    MU_ASSIGN(const adapter::Base base, read_base(base_path));
     MU_ASSIGN(adapter::MappedAdapter mapped, adapter::map_pairs(adapter_, base, false));
     pairs_ = std::move(mapped.pairs);
     MU_TRY(adapter::check_scaled(adapter_, base, pairs_));
@@ -169,6 +171,13 @@ class Converter {
     report_.name = options_.name.value_or("");
     report_.dry_run = options_.dry_run;
     return lay_out(base);
+  }
+
+  Result<adapter::Adapter> open_task() const {
+    MU_ASSIGN(const Model model, open_sound_model(options_.directory));
+    const arch::Family* family = model.config() == nullptr ? nullptr : arch::find_family(*model.config());
+    if (family == nullptr || !model.safetensors) return unknown_base(options_.directory);
+    return adapter::read_task(*model.safetensors, arch::Names(*family), options_.task);
   }
 
   // llama.cpp multiplies each pair by alpha / rank, with one alpha for the whole file, so choose the alpha that suits
@@ -222,6 +231,10 @@ class Converter {
     if (!adapter_.base_model.empty()) {
       keys.push_back(gguf::make_key("general.base_model.count", 1));
       keys.push_back(gguf::make_key_string("general.base_model.0.name", adapter_.base_model));
+    }
+    if (!adapter_.task.empty()) keys.push_back(gguf::make_key_string("adapter.lora.task_name", adapter_.task));
+    if (!adapter_.prompt_prefix.empty()) {
+      keys.push_back(gguf::make_key_string("adapter.lora.prompt_prefix", adapter_.prompt_prefix));
     }
     if (!adapter_.invocation_tokens.empty()) {
       keys.push_back(gguf::make_key_u32s("adapter.alora.invocation_tokens", adapter_.invocation_tokens));

@@ -1,4 +1,5 @@
-// Converts a PEFT or mlx-lm adapter to a GGUF adapter that llama.cpp loads onto its base.
+// Converts a PEFT or mlx-lm adapter, or one of a model's own adapters, to a GGUF adapter that llama.cpp loads onto its
+// base.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,7 @@ struct AdapterToGgufOptions {
   std::string directory;  ///< the adapter's directory
   std::string base;       ///< the base's directory (its config.json is enough) or GGUF; if empty, conversion fails with
                           ///< "adapter-no-base"
+  std::string task;       ///< if not empty, `directory` is a model's, with an adapter for this task, and its own base
   std::string output;     ///< "-" streams to standard output
   std::optional<TensorType> type;   ///< F32, F16 or BF16; by default F16 factors stay F16 and all others become F32
   std::optional<std::string> name;  ///< general.name
@@ -31,8 +33,9 @@ struct AdapterToGgufOptions {
 Result<adapter::Base> read_base(const std::string& path);
 
 /// Converts the adapter, or only plans with dry_run. On an error no output is left behind. Holds one pair in memory at
-/// a time. Errors: those of open_adapter(), map_pairs() and read_base(); "adapter-no-base"; "adapter-merge" if only
-/// merging can express the adapter (DoRA, saved modules); those of AtomicOutput; "convert-self-check".
+/// a time. Errors: those of open_adapter() or read_task(), map_pairs() and read_base(); "adapter-no-base";
+/// "adapter-merge" if only merging can express the adapter (DoRA, saved modules); those of AtomicOutput;
+/// "convert-self-check".
 Result<TransferReport> adapter_to_gguf(const AdapterToGgufOptions& options, Progress& progress);
 
 }  // namespace modelutils::to_gguf

@@ -4,8 +4,10 @@
 #include <span>
 #include <vector>
 
+#include "arch/encoder_rows.h"
 #include "arch/families.h"
 #include "arch/names.h"
+#include "formats/hf/model_card.h"
 #include "formats/hf/names.h"
 #include "io/model_folder.h"
 #include "json/reader.h"
@@ -15,9 +17,6 @@ namespace modelutils::to_gguf {
 namespace {
 
 constexpr std::string_view score_name = "cls.output";
-constexpr std::string_view known_name = "Qwen3-Reranker";
-// The tokens in the order of the scores, as llama.cpp's converter writes them.
-constexpr std::string_view answer_texts[] = {"yes", "no"};
 // From Qwen3-Reranker's model card, with llama-server's placeholders.
 constexpr std::string_view rerank_template =
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
@@ -33,12 +32,12 @@ Result<std::string_view> sign_of(const HfModel& model) {
     constexpr u64 most = u64{1} << 20;
     std::string text(static_cast<std::size_t>(std::min(card->size().value_or(0), most)), '\0');
     MU_TRY(card->read_exact(0, std::as_writable_bytes(std::span(text))));
-    const std::string heading = "# " + std::string(known_name);
+    const std::string heading = "# " + std::string(hf::reranker_name);
     for (std::size_t at = text.find(heading); at != std::string::npos; at = text.find(heading, at + 1)) {
       if (at == 0 || text[at - 1] == '\n') return std::string_view("README.md has its heading");
     }
   }
-  if (hf::directory_name(model.directory).find(known_name) == std::string::npos) return std::string_view();
+  if (hf::directory_name(model.directory).find(hf::reranker_name) == std::string::npos) return std::string_view();
   return std::string_view("the folder has its name");
 }
 
@@ -71,7 +70,7 @@ Status find_answers(HfModel& model, std::optional<bool> wanted, FindingLog& rema
   }
   MU_ASSIGN(const std::string_view sign, sign_of(model));
   if (!wanted && sign.empty()) return {};
-  for (const std::string_view text : answer_texts) {
+  for (const std::string_view text : arch::answer_texts) {
     MU_ASSIGN(const std::optional<u64> id, id_of(model.opened().folder, text));
     if (!id) {
       return input_error("convert-rerank", "has no token '" + std::string(text) + "', whose row would be a score", {},
@@ -81,7 +80,7 @@ Status find_answers(HfModel& model, std::optional<bool> wanted, FindingLog& rema
   }
   if (!wanted) {
     remarks.note(Scope::model, "convert-rerank",
-                 "is converted as a reranker (" + std::string(known_name) + ": " + std::string(sign) +
+                 "is converted as a reranker (" + std::string(hf::reranker_name) + ": " + std::string(sign) +
                      "): the rows of 'yes' and 'no' are its scores; --no-rerank converts it as a language model");
   }
   return {};

@@ -244,7 +244,8 @@ class CardWriter {
 
   void add_body(const ModelCardOptions& options) {
     const std::string_view name = card_.name ? std::string_view(*card_.name) : options.source;
-    text_ += fmt::format("# {}\n\n", markdown(name));
+    const bool needs_name = options.is_reranker && !name.starts_with(reranker_name);
+    text_ += fmt::format("# {}{}\n\n", needs_name ? std::string(reranker_name) + ": " : "", markdown(name));
     if (card_.description) text_ += markdown(*card_.description) + "\n\n";
     text_ += fmt::format("Made from the GGUF file `{}` by {}.\n", code(options.source), options.made_by);
     if (card_.author) text_ += fmt::format("\nAuthor: {}\n", markdown(*card_.author));

@@ -105,10 +105,14 @@ Result<ModelCard> read_model_card(const ModelFolder& folder, FindingLog& finding
 // Converts the general.* keys of a GGUF into a model card, and writes README.md for a directory made from it, with
 // these keys as front matter for parse_model_card() and Hugging Face.
 
+/// The name that the headings of cards of rerankers begin with whose scores are rows of the output head.
+inline constexpr std::string_view reranker_name = "Qwen3-Reranker";
+
 struct ModelCardOptions {
   std::string_view library;  ///< the library that will load the directory: "mlx" or "transformers"
   std::string_view source;   ///< the GGUF's file name, for the text
   std::string_view made_by;  ///< the program's name and version
+  bool is_reranker = false;  ///< a reranker must remain recognisable: the heading begins with reranker_name
 };
 
 /// Returns the whole file. Values are double-quoted YAML scalars; invalid UTF-8 is skipped. Base models and datasets

@@ -149,7 +149,8 @@ class Mapper {
   // PEFT changes only the embedding and leaves the head unchanged, but a tied model has one tensor for both.
   Status check_tied(std::string_view name, const arch::Tensor& row) const {
     const bool is_embedding = row.name == "token_embd" || row.name == "@token_embd";
-    if (!is_embedding || !base_.is_tied || adapter_.ties_head) return {};
+    const bool is_head = base_.is_tied && base_.family->cache.has_cache;  // encoders have none
+    if (!is_embedding || !is_head || adapter_.ties_head) return {};
     return fail(name, "adapter-tied",
                 "changes the embedding of a model with a tied output head: PEFT would leave the head unchanged, but a "
                 "tied model has no separate tensor for it; with \"ensure_weight_tying\": true in adapter_config.json "
@@ -162,7 +163,7 @@ class Mapper {
 
   // Returns every tensor that a matrix, vector or bias of the model contributes to.
   Result<std::vector<Place>> places(const Source& source, const std::string& canonical, arch::Side side) const {
-    const auto match = names_.match(canonical);
+    const auto match = names_.match(names_.spelled(canonical));
     std::vector<Place> all;
     const arch::Tensor* done = nullptr;
     for (const arch::SourceUse& use : match ? *match->uses : std::vector<arch::SourceUse>{}) {

@@ -308,10 +308,10 @@ class LoaderRules {
     const std::string_view further = arch::further_tensors(family.gguf);
     for (const auto& [name, tensor] : left) {
       if (is_weight_scale(*tensor, sizes, known) || arch::has_runtime_tensor(further, name)) continue;
-      // Tensors after the layers may belong to prediction blocks that the file does not count or the family does not
-      // describe.
-      const bool has_other_blocks = blocks_ == 0 || !further.empty();
-      if (has_other_blocks && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
+      // Tensors after the layers may belong to prediction blocks that the file does not count, or that the loader takes
+      // and the family does not list.
+      const bool may_be_in_block = blocks_ == 0 || arch::has_runtime_tensor(further, "blk.0.nextn.eh_proj.weight");
+      if (may_be_in_block && layer_of_block(name).value_or(0) >= sizes.get(arch::symbol::layers)) continue;
       log_.error(Scope::model, "loader-tensor-extra",
                  "is not one that llama.cpp expects for this architecture, so it refuses the whole file",
                  at_tensor(name));
