@@ -39,9 +39,10 @@ class ByteSource {
   virtual const RandomAccessFile* as_file() const { return nullptr; }
 
   /// True if the bytes can only be read from start to end. A pipe keeps the bytes it has delivered, so that a header
-  /// can be read twice, until go_forward() announces that each read starts at or after the end of the previous one.
+  /// can be read twice, until go_forward() announces that each read starts at or after the end of the previous one. The
+  /// first `kept` bytes, which must have been read, can still be read at any time.
   virtual bool is_pipe() const { return false; }
-  virtual void go_forward() {}
+  virtual void go_forward(u64 /*kept*/ = 0) {}
 
   /// Announces that the header has been read and that only data follows. The header of a remote file may then be
   /// cached.

@@ -14,6 +14,7 @@
 #include "convert/to_gguf/keys.h"
 #include "convert/to_gguf/rows.h"
 #include "convert/transfer/plan.h"
+#include "formats/gguf/foreign_types.h"
 #include "formats/gguf/write.h"
 #include "formats/hf/names.h"
 #include "io/model_folder.h"
@@ -342,7 +343,7 @@ class GgufTensors : public ComparedTensors {
   std::size_t left_out() const { return stored_.empty() ? 0 : model_->catalog().tensors.size() - stored_.size(); }
 
   std::string type_text(const Tensor& tensor) const override {
-    return tensor.type ? ComparedTensors::type_text(tensor) : gguf_type_text(info_of(tensor));
+    return tensor.type ? ComparedTensors::type_text(tensor) : gguf::type_text(info_of(tensor));
   }
   // Offset in the data section, so that a longer header alone moves no tensor.
   std::string place_text(const Tensor& tensor) const override {

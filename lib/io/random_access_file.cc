@@ -26,13 +26,20 @@ std::optional<u64> StreamSource::size() const {
   return ended_ ? std::optional<u64>(forgotten_ + kept_.size()) : std::nullopt;
 }
 
-void StreamSource::go_forward() {
+void StreamSource::go_forward(u64 kept) {
   const std::lock_guard lock(mutex_);
   is_forward_ = true;
+  if (forgotten_ > 0) return;
+  head_.assign(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(std::min<u64>(kept, kept_.size())));
 }
 
 Result<std::size_t> StreamSource::read_some(u64 offset, MutableBytes out) const {
   const std::lock_guard lock(mutex_);
+  if (offset < head_.size()) {
+    const std::size_t size = std::min(out.size(), head_.size() - static_cast<std::size_t>(offset));
+    std::memcpy(out.data(), head_.data() + offset, size);
+    return size;
+  }
   const auto end = [&] { return forgotten_ + kept_.size(); };
   const auto forget_before = [&](u64 place) {
     const u64 count = std::min<u64>(place - forgotten_, kept_.size());
@@ -178,6 +185,14 @@ Result<std::shared_ptr<ByteSource>> open_source(const std::string& path) {
   }
   log_info("opened {}, which is read from start to end", name);
   return std::make_shared<StreamSource>(name, file.descriptor);
+}
+
+Result<std::shared_ptr<ByteSource>> open_once(const std::string& path) {
+  if (path != "-") {
+    const auto status = is_address(path) ? std::nullopt : os::status(path);
+    if (!status || status->is_file() || status->is_folder()) return nullptr;
+  }
+  return open_source(path);
 }
 
 MappedFile::~MappedFile() {

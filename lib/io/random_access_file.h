@@ -32,8 +32,8 @@ class StreamSource : public ByteSource {
   /// Errors in addition to those of ByteSource: "io-limit"; "io-pipe" for bytes no longer kept.
   Result<std::size_t> read_some(u64 offset, MutableBytes out) const override;
   bool is_pipe() const override { return true; }
-  /// From now on drops the bytes before the offset of each read and lifts the limit.
-  void go_forward() override;
+  /// From now on drops the bytes before the offset of each read, except the first `kept` ones, and lifts the limit.
+  void go_forward(u64 kept = 0) override;
   /// Returns nullopt until the end has been read.
   std::optional<u64> size() const override;
   const std::string& name() const override { return name_; }
@@ -45,6 +45,7 @@ class StreamSource : public ByteSource {
   mutable std::mutex mutex_;
   mutable u64 forgotten_ = 0;  // number of dropped bytes before kept_
   mutable std::vector<std::byte> kept_;
+  std::vector<std::byte> head_;  // the bytes that go_forward() keeps
   mutable bool ended_ = false;
   bool is_forward_ = false;
 };
@@ -98,6 +99,10 @@ class MemoryFile : public ByteSource {
 /// RandomAccessFile; a pipe, FIFO or character device a StreamSource; an address the result of open_remote(), with its
 /// codes. Other codes: those of RandomAccessFile::open().
 Result<std::shared_ptr<ByteSource>> open_source(const std::string& path);
+
+/// Opens an input that can be opened only once: standard input ("-", which may be a file) or a FIFO. Returns nullptr
+/// for other paths. Codes: those of open_source().
+Result<std::shared_ptr<ByteSource>> open_once(const std::string& path);
 
 // A memory-mapped file, for callers who want a pointer to a tensor's bytes without a copy.
 

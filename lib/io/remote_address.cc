@@ -257,7 +257,9 @@ void set_listing_reader(ReadListing reader) {
 
 bool is_remote_folder(std::string_view path) {
   const auto hub = hub_address(path);
-  return hub && *hub && ((*hub)->path.empty() || path.ends_with('/'));
+  if (!hub || !*hub) return false;
+  const std::string& place = (*hub)->path;
+  return place.empty() || path.ends_with('/') || place.find('.', place.rfind('/') + 1) == std::string::npos;
 }
 
 Result<std::shared_ptr<const RemoteListing>> remote_listing(const std::string& path) {

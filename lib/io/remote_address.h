@@ -81,7 +81,8 @@ struct RemoteListing {
 using ReadListing = Result<RemoteListing> (*)(const std::string& text, const std::string& name);
 void set_listing_reader(ReadListing reader);
 
-/// True if the address names a repository, or (ending in "/") a folder in it. Sends no request.
+/// True if the address names a repository, or a folder in it: it ends in "/" or in a name without a point, which no
+/// file of a model has. Sends no request.
 bool is_remote_folder(std::string_view path);
 
 /// Returns the files of the address's repository, which is requested once. Codes: those of FetchedFile,

@@ -16,6 +16,7 @@
 #include "base/types.h"
 #include "formats/bump/document.h"
 #include "formats/gguf/document.h"
+#include "formats/gguf/foreign_types.h"
 #include "formats/hf/names.h"
 #include "json/reader.h"
 #include "model/forms/foreign_forms.h"
@@ -230,7 +231,19 @@ u64 Model::elements_of(const Tensor& tensor) const {
   return checked_product(ne_of(tensor)).value_or(0);
 }
 
+namespace {
+
+// Returns the entry of a tensor of the catalog, which has the entries in the order of the files.
+const gguf::TensorInfo& entry_at(const gguf::SplitSet& set, std::size_t place) {
+  std::size_t file = 0;
+  for (; place >= set.files[file].document.tensors.size(); ++file) place -= set.files[file].document.tensors.size();
+  return set.files[file].document.tensors[place];
+}
+
+}  // namespace
+
 std::string Model::type_text(const Tensor& tensor) const {
+  if (gguf && !tensor.type) return gguf::type_text(entry_at(*gguf, place_of(tensor)));
   const Weight* weight = weight_of(tensor);
   const StoredForm form = weight != nullptr ? weight->form : catalog().form_of(tensor);
   return form_info(form).text(form);

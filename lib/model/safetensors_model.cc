@@ -224,6 +224,14 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path, Modules
   return model;
 }
 
+Result<SafetensorsModel> open_safetensors_stream(const std::string& path, std::shared_ptr<ByteSource> source) {
+  SafetensorsModel model;
+  MU_ASSIGN(model.set, safetensors::open_stream(path, std::move(source), read_checkpoint));
+  report_interrupted_edits(model.set);
+  model.folder = ModelFolder(config_folder(model.set));
+  return model;
+}
+
 std::vector<mlx::TensorRef> tensor_refs(const safetensors::ShardSet& set) {
   std::vector<mlx::TensorRef> refs;
   refs.reserve(set.tensors.size());

@@ -65,6 +65,9 @@ Result<SafetensorsModel> open_safetensors_model(const std::string& path,
                                                 OutsideLinks links = OutsideLinks::warn, FolderFile opened = {},
                                                 bool ignore_index = false);
 
+/// Opens one file, or a pipe, that is already open: only the set, with the errors of safetensors::open_stream().
+Result<SafetensorsModel> open_safetensors_stream(const std::string& path, std::shared_ptr<ByteSource> source);
+
 /// Opens the shards of a model without an index, one of which is `path`: only the set, with the errors of
 /// open_shards().
 Result<SafetensorsModel> open_shard_group(const std::string& path, OutsideLinks links);

@@ -96,6 +96,10 @@ Status dump_model(TextOutput& out, ListingSource& source, const std::string& pat
   const std::string shown_path = request.options.several ? path : std::string();
   if (request.values) {
     MU_ASSIGN(const WantedTensor tensor, wanted(source, path, *request.values));
+    if (!request.raw && !tensor.tensor->type) {
+      return input_error("tensor-no-decoder", no_decoder_text(source.model().type_text(*tensor.tensor)),
+                         at_tensor(tensor.tensor->name), {}, path);
+    }
     if (tensor.slice && request.raw) return usage_error("--raw and a part of a tensor cannot be combined");
     return write_values(out, source.model(), *tensor.tensor,
                         {request.count, request.json, request.raw, shown_path, tensor.slice});

@@ -245,8 +245,8 @@ Status write_values(TextOutput& out, const Model& model, const Tensor& tensor, c
     writer.member("schema", "values/1");
     if (!options.path.empty()) writer.member("path", options.path);
     writer.member("name", tensor.name);
-    const std::string_view stored_type = tensor.type ? type_name(*tensor.type) : "unknown";
-    writer.member("type", options.raw ? std::string(stored_type) : model.type_text(tensor));
+    const bool is_stored = options.raw && tensor.type;
+    writer.member("type", is_stored ? std::string(type_name(*tensor.type)) : model.type_text(tensor));
     writer.values("shape", model.in_file_order(options.raw ? tensor.ne : model.ne_of(tensor)));
     if (options.slice) {
       writer.values("slice_shape", options.slice->shape());

@@ -1,4 +1,4 @@
-// What a list says about a model, from its header, or from what its store knows about it.
+// Describes a model for lists, from its header or from the records of its store.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct StoredFile {
 
 struct DescribedModel {
   FolderModel line;
-  std::string companion;  ///< what a file that accompanies a model is: "LoRA adapter"; empty for models
+  std::string companion;  ///< kind of a file beside a model: "LoRA adapter"; empty for models
   std::vector<StoredFile> files;
   std::optional<Error> broken = {};      ///< the first error that its headers and sizes show
   std::optional<Error> incomplete = {};  ///< a part of it that is missing

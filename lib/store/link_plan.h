@@ -11,7 +11,7 @@
 
 namespace modelutils {
 
-/// Where a model becomes visible: the store of a program, or a folder.
+/// The place where links to a model are made: the store of a program, or a folder.
 struct LinkTarget {
   std::optional<StoreKind> store;  ///< nullopt: a folder
   std::string folder = {};

@@ -43,8 +43,8 @@ Result<std::string> model_path(const std::string& named, Manifests manifests);
 /// no such file, but a model in a store. Returns nullopt if neither applies.
 std::optional<Error> clearer_name_error(const Error& error, const std::string& named);
 
-/// What an operand becomes that names an Ollama manifest: its model's blob. Other paths are returned unchanged, and so
-/// is a manifest that cannot be read or names no model.
+/// Returns the path of the model's blob if `path` is an Ollama manifest. Returns other paths unchanged, as well as a
+/// manifest that cannot be read or names no model.
 std::string manifest_model(const std::string& path);
 
 /// Returns the path of a tag's manifest below "manifests" with the parts that Ollama adds by itself:

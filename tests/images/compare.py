@@ -129,6 +129,24 @@ def check_folded(case, source, folder):
     compare(f"{case['name']} --max-dims 4", path, keys, tensors)
 
 
+def check_pipe(case, source, plain, folder):
+    """A file that comes through a pipe becomes the same GGUF, unquantised and quantised."""
+    arguments = case.get("args", [])
+    jobs = [("mlx2gguf", [], plain)]
+    if "Q4_K_S" in case["expected"]["mixes"]:
+        quantised = f"{folder}/quantised.gguf"
+        if made(case["name"], "gguf-quantize", "--type", "Q4_K_S", source, "-o", quantised, *arguments) is None: return
+        jobs.append(("gguf-quantize", ["--type", "Q4_K_S"], quantised))
+    for tool, options, expected in jobs:
+        out = f"{folder}/pipe.gguf"
+        what = f"{case['name']}, {tool} from a pipe"
+        with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as pipe:
+            got = subprocess.run([f"{BIN}/{tool}", "-", "-o", out, "--force", *options, *arguments], stdin=pipe.stdout,
+                                 capture_output=True, text=True)
+        if got.returncode != 0: problem(f"{what}: exit {got.returncode}: {got.stderr.strip()[:300]}")
+        elif open(out, "rb").read() != open(expected, "rb").read(): problem(f"{what}: another file")
+
+
 def check_good(case, folder):
     name, expected, arguments = case["name"], case["expected"], case.get("args", [])
     source = gen.build(case, f"{folder}/source")
@@ -138,6 +156,7 @@ def check_good(case, folder):
     products = expected.get("products") or []
     compare(name, plain, expected["keys"], expected["tensors"], products)
     check_left_out(case, report, folder)
+    if case["form"] == "file": check_pipe(case, source, plain, folder)
     if products:
         exact = f"{folder}/exact.gguf"
         if made(name + " --exact", "mlx2gguf", source, "-o", exact, "--exact", "--fallback", "f32", *arguments):

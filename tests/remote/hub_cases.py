@@ -177,6 +177,46 @@ def few_requests(root):
     return wrong
 
 
+def image_models(root):
+    """An image model at an address gives the bytes that it gives as a file: in a repository, in its folder with an index
+    (with and without a final slash), and at an address without the name of a file."""
+    folder = os.path.join(root, "org/image/transformer")
+    os.makedirs(folder)
+    name = "diffusion_pytorch_model"
+    tensors = ["double_blocks.0.img_attn.proj.weight", "img_in.bias", "img_in.weight"]
+    for number, some in enumerate((tensors[:2], tensors[2:])):
+        models.safetensors(f"{folder}/{name}-{number + 1:05}-of-00002.safetensors", some)
+    with open(f"{folder}/{name}.safetensors.index.json", "w") as file:
+        json.dump({"weight_map": {t: f"{name}-{1 + (t == tensors[2]):05}-of-00002.safetensors" for t in tensors}}, file)
+    with open(os.path.join(root, "org/image/model_index.json"), "w") as file:
+        json.dump({"_class_name": "FluxPipeline", "transformer": ["diffusers", "SomeTransformer2DModel"]}, file)
+    with open(f"{folder}/config.json", "w") as file:
+        json.dump({"_class_name": "SomeTransformer2DModel"}, file)
+    models.safetensors(os.path.join(root, "org/image/whole"), tensors)
+    hub = stand_in.Hub(root)
+    web = hub.endpoint + "/org/image/resolve/main/"
+    wrong = []
+    out = os.path.join(root, "image.gguf")
+    outputs = set()
+    for address in (os.path.join(root, "org/image"), "hf://org/image", "hf://org/image/transformer", "hf://org/image/transformer/",
+                    f"hf://org/image/transformer/{name}.safetensors.index.json", f"{web}transformer/{name}.safetensors.index.json",
+                    web + "whole", web + "whole?download=true"):
+        for tool, options in (("mlx2gguf", ()), ("gguf-quantize", ("--type", "F16"))):
+            status, said, _ = run_tool(hub, tool, "--no-cache", address, "-o", out, "--force", "--arch", "flux", *options)
+            if status != 0:
+                wrong.append(f"{tool} {address}: status {status}: {said[:300]}")
+            else:
+                outputs.add((tool, open(out, "rb").read()))
+    if len(outputs) != 2:
+        wrong.append(f"{len(outputs)} different outputs")
+    for address in (web, web + "model_index.json", web + "transformer/config.json"):
+        status, said, log = run_tool(hub, "gguf-quantize", "--no-cache", address, "-o", out, "--force")
+        if status != 3 or "[convert-not-directory]" not in said or "index.json" not in said or log:
+            wrong.append(f"{address}: status {status}, {len(log)} requests: {said[:300]}")
+    hub.close()
+    return wrong
+
+
 def silent_server(root):
     """With a server that accepts but never answers, readers and converters give up after the time limit without
     data."""
@@ -320,7 +360,7 @@ def through_a_proxy(root):
 
 
 own_cases = [through_a_proxy, cut_midway, shard_missing, shards_elsewhere, few_requests, silent_server, shards_silent, published_and_broken,
-             queries_tell_files_apart, folders_are_copied]
+             queries_tell_files_apart, folders_are_copied, image_models]
 
 
 def has_public_addresses():

@@ -147,8 +147,8 @@ Command quantize_command(QuantizeArguments& arguments) {
       "output is written to a temporary file, checked, and only then renamed.");
   command.add_path({.names = "MODEL",
                     .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, an "
-                            "image model (a file, an index or a folder of diffusers), or - for a GGUF on standard "
-                            "input",
+                            "image model (a file, an index or a folder of diffusers), or - for a GGUF, or a "
+                            "safetensors file of an image model, on standard input",
                     .kind = ValueKind::file,
                     .file_patterns = {"*.gguf", "*.safetensors"}},
                    request.input);

@@ -127,6 +127,7 @@
   X(bailing_moe_v3, bailing_moe_v3)     \
   X(deepseek4, deepseek4)               \
   X(qwen4exp, qwen4exp)                 \
+  X(cogvlm, cogvlm)                     \
   /* new ones go above this line */
 
 namespace modelutils::arch {

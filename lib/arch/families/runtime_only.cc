@@ -15,7 +15,7 @@ using Rule = Windows::Rule;
 constexpr RuntimeArchitecture architectures[] = {
     // Attention with a cache in every layer.
     {"arctic|bitnet|chameleon|codeshell|gptj|grok|grovemoe|jais|jais2|"
-     "maincoder|pangu-embedded|plm|refact|xverse|cogvlm|hrm_text|"
+     "maincoder|pangu-embedded|plm|refact|xverse|hrm_text|"
      "pockettts|qwen3tts|talkie"},
     // No cache: all tokens are computed at once.
     {"dream|llada|llada-moe|rnd1|wavtokenizer-dec|clip", {.has_cache = false}},

@@ -40,9 +40,6 @@ constexpr RuntimeTensors rows[] = {
     {"codeshell",
      "token_embd output output_norm+ .attn_norm+ .attn_qkv+ .attn_q+ .attn_k+ .attn_v+ .attn_output+ .ffn_norm+ "
      ".ffn_down+ .ffn_up+"},
-    {"cogvlm",
-     "token_embd output_norm output .attn_norm .attn_qkv .attn_output .vis_attn_qkv .vis_attn_output rope_freqs "
-     ".ffn_norm .ffn_gate .ffn_down .ffn_up .vis_gate .vis_down .vis_up"},
     {"dflash",
      "token_embd =d2t markov_w1 markov_w2 =markov_w2.scale conf_proj+ selector_predecessor selector_successor "
      "selector_hidden fc =fc.scale enc.output_norm output_norm output output_hc_fn output_hc_base output_hc_scale "

@@ -218,13 +218,9 @@ class Planner {
     for (std::size_t i = 0; i < places.size(); ++i) places[plan_.tensors[i].source] = i;
     for (std::size_t i = 0; i < places.size(); ++i) plan_.reading.push_back(given.empty() ? i : places[given[i]]);
     if (!is_standard_output(request_.output)) return {};
-    const auto behind = std::ranges::adjacent_find(plan_.reading, std::greater<>());
-    if (behind == plan_.reading.end()) return {};
-    const auto name = [&](std::size_t i) { return plan_.source->tensors()[plan_.tensors[i].source].name; };
-    return pipe_error(
-        fmt::format("delivers {} before {}, but the output needs the opposite order: write to a file (-o FILE), or "
-                    "save the input to a file first",
-                    name(behind[0]), name(behind[1])));
+    return check_pipe_order(plan_.reading, request_.input, [&](std::size_t i) {
+      return std::string_view(plan_.source->tensors()[plan_.tensors[i].source].name);
+    });
   }
 
   // Warns about quantised tensors without importance. Matrices never contain the embedding, and the output head only on

@@ -184,7 +184,7 @@ class GgufSource : public Source {
   }
 
   Status read(const std::string& path, const to_gguf::MlxToGgufOptions& conversion) {
-    MU_ASSIGN(set_, gguf::open_set(path));
+    MU_ASSIGN(set_, gguf::open_set(path, OutsideLinks::warn, conversion.opened));
     MU_ASSIGN(const arch::ImageLayout image, find_image(conversion));
     const bool is_pipe = set_.files.front().source->is_pipe();
     for (const gguf::SetFile& file : set_.files) {
@@ -237,7 +237,7 @@ class GgufSource : public Source {
   }
 
   // Recognises an image model. Refuses one that is not understood.
-  Result<arch::ImageLayout> find_image(const to_gguf::MlxToGgufOptions& conversion) const {
+  Result<arch::ImageLayout> find_image(const to_gguf::MlxToGgufOptions& conversion) {
     arch::ImageLayout image = arch::image_layout(set_);
     if (!conversion.image_architecture.empty()) {
       const arch::ImageModel* stated = arch::find_image_model(conversion.image_architecture);
@@ -245,6 +245,7 @@ class GgufSource : public Source {
         return usage_error(
             fmt::format("--arch takes one of {}, not '{}'", arch::image_model_names(), conversion.image_architecture));
       }
+      to_gguf::warn_of_other_rules(image.model, *stated, remarks_);
       image.model = stated;
     }
     if (!image) {
@@ -381,6 +382,7 @@ class DirectorySource : public Source {
     if (plan_.image) {
       be_image_model(*plan_.image->architecture);
       kept_ = plan_.image->kept;
+      only_order_ = plan_.image->only_order;
       inputs_ = plan_.image->inputs;
       return conversion.is_gguf ? add_source_keys(path) : Status();
     }
@@ -452,17 +454,18 @@ Result<std::unique_ptr<Source>> open_model_source(const std::string& path, const
   if (is_remote_folder(path) || os::is_folder(path) || path.ends_with(".safetensors.index.json")) {
     return DirectorySource::open(path, conversion, threads);
   }
-  MU_ASSIGN(const auto image, to_gguf::find_image_source(path, conversion.links));
-  if (image) return DirectorySource::open(path, conversion, threads);
+  to_gguf::MlxToGgufOptions options = conversion;
+  MU_ASSIGN(options.opened, open_once(path));
+  MU_ASSIGN(const auto image, to_gguf::find_image_source(path, options.links, options.opened));
+  if (image) return DirectorySource::open(path, options, threads);
   if (!conversion.with_projector.empty()) {
     return input_error("convert-not-directory", "is not a directory; a projector is written from a model's directory",
                        {}, {}, path);
   }
-  MU_ASSIGN(std::unique_ptr<Source> source, GgufSource::open(path, conversion));
+  MU_ASSIGN(std::unique_ptr<Source> source, GgufSource::open(path, options));
   if (source != nullptr) return source;
-  to_gguf::MlxToGgufOptions planned = conversion;
-  planned.is_gguf = true;
-  return DirectorySource::open(path, planned, threads);
+  options.is_gguf = true;
+  return DirectorySource::open(path, options, threads);
 }
 
 }  // namespace modelutils::requantize

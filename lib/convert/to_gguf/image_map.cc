@@ -26,6 +26,9 @@ constexpr std::array<std::string_view, 2> scale_endings = {".scale_weight", ".we
 // Tensors of ComfyUI's FP8 files that the values do not depend on.
 constexpr std::array<std::string_view, 4> marker_endings = {".scale_input", ".input_scale", ".comfy_quant",
                                                             "scaled_fp8"};
+// A pipe's bytes up to the last scale are kept in memory. Files sorted by dtype have F32 scales in front.
+constexpr u64 most_before_scales = u64{16} << 20;
+
 // A family without rows: the forms of tensors ask for one.
 const arch::Family& image_family() {
   static constexpr arch::Family family = {
@@ -63,12 +66,16 @@ class ImageMapper {
     MU_ASSIGN(layout_, recognise_image(source_, names, options_.architecture));
     if (!layout_) return std::nullopt;
     result_.architecture = layout_.model;
+    if (!options_.architecture.empty()) {
+      warn_of_other_rules(arch::image_layout(names).model, *layout_.model, result_.map.remarks);
+    }
     MU_TRY(sort_tensors());
     MU_TRY(place_weights());
     MU_TRY(make_tensors());
     make_keys();
     list_inputs();
     remark();
+    MU_TRY(order_pipe());
     return std::optional(std::move(result_));
   }
 
@@ -230,6 +237,11 @@ class ImageMapper {
         scale.type == TensorType::F32 || scale.type == TensorType::BF16 || scale.type == TensorType::F16;
     if (!scale.is_readable() || !has_type || checked_product(scale.ne) != u64{1}) {
       return refuse("is not one number: only FP8 with one scale per tensor can be converted");
+    }
+    scales_end_ = std::max(scales_end_, scale.offset + scale.bytes);
+    if (is_pipe() && scales_end_ > most_before_scales) {
+      return fail("io-pipe", "delivers scales behind many of the weights that need them; save it to a file first",
+                  at_tensor(scale.name));
     }
     std::array<std::byte, sizeof(float)> bytes{};
     MU_TRY(catalog().read(scale, 0, MutableBytes(bytes).first(static_cast<std::size_t>(scale.bytes))));
@@ -412,7 +424,28 @@ class ImageMapper {
     }
   }
 
+  bool is_pipe() const { return catalog().files.front().source->is_pipe(); }
+
+  // A pipe delivers each tensor once, so it fixes the order of reading. Scales are kept.
+  Status order_pipe() {
+    if (!is_pipe()) return {};
+    const std::vector<MappedTensor>& tensors = result_.map.tensors;
+    const auto joined = std::ranges::find_if(tensors, [](const MappedTensor& each) { return each.parts.size() > 1; });
+    if (joined != tensors.end()) {
+      return fail("io-pipe", "delivers the names of diffusers: several tensors become one; save it to a file first",
+                  at_tensor(joined->name));
+    }
+    result_.only_order.resize(tensors.size());
+    std::iota(result_.only_order.begin(), result_.only_order.end(), std::size_t{0});
+    std::ranges::stable_sort(result_.only_order, {}, [&](std::size_t i) {
+      return result_.model->matrices[tensors[i].parts.front().source].planes[0]->offset;
+    });
+    catalog().files.front().source->go_forward(scales_end_);
+    return {};
+  }
+
   void list_inputs() {
+    if (is_pipe()) return;
     for (const CatalogFile& file : catalog().files) result_.inputs.push_back(file.path);
     const std::optional<SafetensorsModel>& set = result_.model->model->safetensors;
     for (const std::string& path : {set ? set->set.index_path : std::string(), source_.config}) {
@@ -454,6 +487,7 @@ class ImageMapper {
   std::map<TensorType, u64> dtypes_;             // of the tensors
   std::vector<std::pair<std::string, std::vector<u64>>> orig_shapes_;
   u64 last_block_ = 0;
+  u64 scales_end_ = 0;
 };
 
 }  // namespace

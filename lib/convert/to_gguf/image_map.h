@@ -32,13 +32,15 @@ struct ImageMap {
   std::vector<TensorType> kept;     ///< by tensor: its type if no mix changes it
   std::vector<gguf::OutKey> keys;   ///< all of them
   std::vector<std::string> inputs;  ///< every file that is read
+  /// For a pipe: indices into the map's tensors in the order of their data. Otherwise empty: any order.
+  std::vector<std::size_t> only_order;
 };
 
 /// Returns nullopt if the source is not certain to be an image model, and is not recognised.
 ///
 /// Errors: "convert-image-model" (not recognised; a LoRA, a VAE …; an unknown class of diffusers; a method of
 /// quantisation), "convert-unmapped", "convert-missing", "convert-shape", "convert-module" (a dtype without rules),
-/// "convert-inexact", those of reading.
+/// "convert-inexact", "io-pipe" (needs bytes of a pipe out of order), those of reading.
 Result<std::optional<ImageMap>> map_image_model(std::shared_ptr<const Model> from, const ImageSource& source,
                                                 const ImageOptions& options);
 

@@ -9,7 +9,10 @@
 #include "base/os/files.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "formats/pytorch/parse.h"
 #include "formats/safetensors/index.h"
+#include "formats/safetensors/parse.h"
+#include "io/file_kind.h"
 #include "io/remote_address.h"
 #include "json/reader.h"
 #include "model/format.h"
@@ -108,7 +111,47 @@ Status take_class(const ImageSource& source, const arch::ImageModel* stated, arc
 
 }  // namespace
 
-Result<std::optional<ImageSource>> find_image_source(const std::string& path, OutsideLinks links) {
+namespace {
+
+ImageSource source_of_file(const std::string& path, std::shared_ptr<ByteSource> opened = {}) {
+  return {.path = path, .class_name = {}, .config = {}, .components = {}, .opened = std::move(opened)};
+}
+
+Result<std::optional<ImageSource>> source_of_stream(const std::string& path, std::shared_ptr<ByteSource> opened) {
+  const std::string head = read_head(*opened);
+  const bool is_checkpoint = pytorch::is_checkpoint(head, opened->name());
+  if (is_checkpoint && opened->is_pipe()) {
+    return input_error("io-pipe",
+                       "delivers a PyTorch checkpoint, which has its table of contents at the end; save it to a file "
+                       "first",
+                       {}, {}, path);
+  }
+  if (!is_checkpoint && !safetensors::is_safetensors(head, opened->name())) return std::nullopt;
+  return source_of_file(path, std::move(opened));
+}
+
+// True if the name of a file does not tell that it is no image model. Addresses often end in a number or a query.
+bool may_be_image(const std::string& path) {
+  if (path.ends_with(".gguf")) return false;
+  return is_address(path) || base_name_of(path).find('.') == std::string::npos ||
+         std::ranges::any_of(checkpoint_endings, [&](std::string_view end) { return path.ends_with(end); });
+}
+
+}  // namespace
+
+Result<std::optional<ImageSource>> find_image_source(const std::string& path, OutsideLinks links,
+                                                     std::shared_ptr<ByteSource> opened) {
+  if (opened != nullptr) return source_of_stream(path, std::move(opened));
+  const std::string base = base_name_of(path);
+  if (is_address(path) && !is_remote_folder(path) &&
+      (path.ends_with('/') || base == "model_index.json" || base == "config.json")) {
+    return input_error(
+        "convert-not-directory",
+        fmt::format("is the address of a folder, whose files only the Hub lists (hf://ORG/REPO); name the "
+                    "file or the index of an image model, such as {}",
+                    weight_files.front()),
+        {}, {}, path);
+  }
   if (is_remote_folder(path) || os::is_folder(path)) {
     const ModelFolder folder(path, links);
     if (is_present(folder.file("model_index.json"))) {
@@ -126,21 +169,16 @@ Result<std::optional<ImageSource>> find_image_source(const std::string& path, Ou
   }
   if (safetensors::is_index_name(base_name_of(path))) {
     const ModelFolder folder(folder_of(path), links);
-    if (!is_present(folder.file("config.json"))) {
-      return ImageSource{.path = path, .class_name = {}, .config = {}, .components = {}};
-    }
+    if (!is_present(folder.file("config.json"))) return source_of_file(path);
     const std::optional<std::string> name = class_in(folder);
     if (!name) return std::nullopt;
     return ImageSource{.path = path, .class_name = *name, .config = folder.file("config.json"), .components = {}};
   }
-  if (!path.ends_with(".safetensors")) {
-    const bool may_be =
-        std::ranges::any_of(checkpoint_endings, [&](std::string_view end) { return path.ends_with(end); });
-    if (!may_be) return std::nullopt;
-    const auto probe = probe_path(path, links);  // other programs use these endings, too
-    if (!probe || (probe->format != Format::safetensors && probe->format != Format::pytorch)) return std::nullopt;
-  }
-  return ImageSource{.path = path, .class_name = {}, .config = {}, .components = {}};
+  if (path.ends_with(".safetensors")) return source_of_file(path);
+  if (!may_be_image(path)) return std::nullopt;
+  const auto probe = probe_path(path, links);  // other programs use these endings, too
+  if (!probe || (probe->format != Format::safetensors && probe->format != Format::pytorch)) return std::nullopt;
+  return source_of_file(path, probe->opened.file);
 }
 
 Result<std::string> without_pipeline(const std::string& path, OutsideLinks links) {
@@ -150,6 +188,15 @@ Result<std::string> without_pipeline(const std::string& path, OutsideLinks links
   std::string folder = source ? folder_of(source->config) : path;
   while (folder.size() > 1 && folder.ends_with('/')) folder.pop_back();
   return folder;
+}
+
+void warn_of_other_rules(const arch::ImageModel* recognised, const arch::ImageModel& stated, FindingLog& remarks) {
+  if (recognised == nullptr || recognised == &stated) return;
+  remarks.warning(
+      Scope::model, "convert-image-model",
+      fmt::format("is recognised as {}, but --arch chooses the rules of {}: other tensors stay unquantised, and "
+                  "general.architecture becomes '{}'; leave out --arch for the rules of '{}'",
+                  recognised->title, stated.title, stated.name, recognised->name));
 }
 
 Result<arch::ImageLayout> recognise_image(const ImageSource& source, std::span<const std::string_view> names,

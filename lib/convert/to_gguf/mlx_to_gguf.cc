@@ -127,6 +127,40 @@ Result<GgufPlan> plan_projector_beside(const MlxToGgufOptions& options, std::sha
   return plan;
 }
 
+namespace {
+
+// Writes tensors in the order in which a pipe delivers them. `order` has their indices.
+Result<std::vector<ValueSums>> write_in_order(const GgufPlan& plan, std::span<const std::size_t> order,
+                                              std::span<AtomicOutput> outputs, unsigned threads,
+                                              const EncodeRows& encode, Progress& progress) {
+  struct Taken {
+    std::vector<std::byte> rows;
+    ValueSums error;
+  };
+  Plan in_order{plan.files, {}};
+  for (const std::size_t i : order) in_order.stream.push_back(plan.stream[i]);
+  std::vector<Taken> taken(std::max(threads, 1u));
+  const TakeRows take = [&](std::size_t i, u64 first, u64 count, unsigned thread) {
+    Taken& own = taken[thread];
+    own.rows.resize(static_cast<std::size_t>(count * in_order.stream[i].parts[0].row_bytes));
+    own.error = {};
+    EncodedParts out;
+    out[0] = own.rows;
+    return encode(order[i], first, count, out, thread, in_order.stream[i].is_measured ? &own.error : nullptr);
+  };
+  const EncodeRows copy = [&](std::size_t, u64, u64, const EncodedParts& out, unsigned thread, ValueSums* error) {
+    std::ranges::copy(taken[thread].rows, out[0].begin());
+    if (error != nullptr) error->add(taken[thread].error);
+    return Status();
+  };
+  MU_ASSIGN(const std::vector<ValueSums> errors, write_planned(in_order, outputs, threads, copy, progress, take));
+  std::vector<ValueSums> sorted(errors.size());
+  for (std::size_t i = 0; i < errors.size(); ++i) sorted[order[i]] = errors[i];
+  return sorted;
+}
+
+}  // namespace
+
 // Measures errors for inexact tensors, whose exact values are at hand anyway.
 Status write_gguf(GgufPlan& plan, std::span<AtomicOutput> outputs, unsigned threads, Progress& progress) {
   std::vector<StoredRows> scratch(std::max(threads, 1u));
@@ -134,7 +168,10 @@ Status write_gguf(GgufPlan& plan, std::span<AtomicOutput> outputs, unsigned thre
                                 ValueSums* error) {
     return encode_rows(*plan.model, plan.map.tensors[i], plan.forms[i], first, count, out[0], scratch[thread], error);
   };
-  MU_ASSIGN(const std::vector<ValueSums> errors, write_planned(plan, outputs, threads, encode, progress));
+  const bool is_pipe = plan.image && !plan.image->only_order.empty();
+  MU_ASSIGN(const std::vector<ValueSums> errors,
+            is_pipe ? write_in_order(plan, plan.image->only_order, outputs, threads, encode, progress)
+                    : write_planned(plan, outputs, threads, encode, progress));
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!plan.stream[i].is_measured) continue;
     plan.report.tensors[i].rms = errors[i].rms();
@@ -148,6 +185,11 @@ Result<TransferReport> mlx_to_gguf(const MlxToGgufOptions& options, Progress& pr
   std::vector<GgufPlan> plans;
   MU_ASSIGN(plans.emplace_back(), plan_gguf(options));
   MU_TRY(check_plan(plans.front(), !options.no_vocab));
+  if (plans.front().image && is_standard_output(options.output)) {
+    const std::vector<MappedTensor>& tensors = plans.front().map.tensors;
+    MU_TRY(check_pipe_order(plans.front().image->only_order, options.directory,
+                            [&](std::size_t i) { return std::string_view(tensors[i].name); }));
+  }
   if (!options.with_projector.empty()) {
     MU_ASSIGN(plans.emplace_back(), plan_projector_beside(options, plans.front().model->model));
   }

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "base/byte_reader.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "convert/merge/merge.h"
@@ -20,7 +22,9 @@ namespace modelutils::to_gguf {
 
 struct MlxToGgufOptions {
   std::string directory;  ///< of an image model: a file, an index, or a folder of diffusers
-  std::string output;     ///< "-" streams to standard output
+  /// `directory`, if it can be opened only once and is open already (open_once()).
+  std::shared_ptr<ByteSource> opened = {};
+  std::string output;  ///< "-" streams to standard output
   RepackOptions repack;
   std::string pre;        ///< --pre
   std::string pre_force;  ///< --pre-force

@@ -36,8 +36,8 @@ namespace {
 
 class Planner {
  public:
-  Planner(const MlxToGgufOptions& options, std::shared_ptr<const Model> opened)
-      : options_(options), opened_(std::move(opened)) {}
+  Planner(MlxToGgufOptions options, std::shared_ptr<const Model> opened)
+      : options_(std::move(options)), opened_(std::move(opened)) {}
 
   Result<GgufPlan> plan() {
     if (opened_ == nullptr && !options_.projector) {
@@ -80,7 +80,10 @@ class Planner {
     if (options_.is_gguf) {
       source = ImageSource{.path = options_.directory, .class_name = {}, .config = {}, .components = {}};
     } else {
-      MU_ASSIGN(source, find_image_source(options_.directory, options_.links));
+      if (options_.opened == nullptr) {
+        MU_ASSIGN(options_.opened, open_once(options_.directory));
+      }
+      MU_ASSIGN(source, find_image_source(options_.directory, options_.links, options_.opened));
     }
     const auto is_other = [&]() -> Result<bool> {
       if (options_.image_architecture.empty() && !options_.max_dims) return false;
@@ -102,7 +105,8 @@ class Planner {
     plan_.model = std::move(made->model);
     plan_.model->directory = options_.directory;
     plan_.map = std::move(made->map);
-    plan_.image = ImagePlan{made->architecture, std::move(made->kept), std::move(made->inputs)};
+    plan_.image =
+        ImagePlan{made->architecture, std::move(made->kept), std::move(made->inputs), std::move(made->only_order)};
     keys_ = std::move(made->keys);
     return true;
   }
@@ -112,8 +116,10 @@ class Planner {
       MU_ASSIGN(gguf::SplitSet set, gguf::open_set(source.path));
       return std::make_shared<const Model>(std::move(set), source.path);
     }
-    MU_ASSIGN(SafetensorsModel opened,
-              open_safetensors_model(source.path, ModulesWanted::none, options_.links, {}, options_.ignore_index));
+    MU_ASSIGN(SafetensorsModel opened, source.opened != nullptr
+                                           ? open_safetensors_stream(source.path, source.opened)
+                                           : open_safetensors_model(source.path, ModulesWanted::none, options_.links,
+                                                                    {}, options_.ignore_index));
     auto model = std::make_shared<const Model>(std::move(opened));
     MU_ASSIGN(const CheckedModel checked, check_safetensors(*model));
     for (const Finding& finding : checked.findings.findings()) {
@@ -157,6 +163,13 @@ class Planner {
 
   // Opens the directory and refuses it if verify would report an error.
   Result<Model> open_source() {
+    if (options_.opened != nullptr) {
+      return input_error("convert-not-directory",
+                         fmt::format("is {}; only an image or video model in a safetensors file can be read from a "
+                                     "pipe; pass the directory of a language model",
+                                     file_kind_text(file_kind(*options_.opened))),
+                         {}, {}, options_.opened->name());
+    }
     MU_ASSIGN(PathProbe probe, probe_path(options_.directory, options_.links));
     probe.ignore_index = options_.ignore_index;
     if (!probe.is_directory) {
@@ -432,7 +445,7 @@ class Planner {
     return facts;
   }
 
-  const MlxToGgufOptions& options_;
+  MlxToGgufOptions options_;
   std::shared_ptr<const Model> opened_;
   GgufPlan plan_;
   std::vector<gguf::OutKey> keys_;
@@ -454,7 +467,7 @@ Result<GgufPlan> plan_gguf(const MlxToGgufOptions& options, std::shared_ptr<cons
   const LogStep step("plan");
   MlxToGgufOptions of_folder = options;
   MU_ASSIGN(of_folder.directory, model_directory(options));
-  return Planner(of_folder, std::move(opened)).plan();
+  return Planner(std::move(of_folder), std::move(opened)).plan();
 }
 
 }  // namespace modelutils::to_gguf

@@ -26,6 +26,8 @@ struct ImagePlan {
   const arch::ImageModel* architecture;
   std::vector<TensorType> kept;     ///< by tensor of the map: its type if no mix changes it
   std::vector<std::string> inputs;  ///< every file that is read
+  /// For a pipe: indices into the map's tensors in the order of their data. Otherwise empty: any order.
+  std::vector<std::size_t> only_order;
 };
 
 struct GgufPlan : Plan {

@@ -349,6 +349,17 @@ class Streamer {
 
 }  // namespace
 
+Status check_pipe_order(std::span<const std::size_t> reading, const std::string& input,
+                        const std::function<std::string_view(std::size_t)>& name_of) {
+  const auto behind = std::ranges::adjacent_find(reading, std::greater<>());
+  if (behind == reading.end()) return {};
+  return input_error("io-pipe",
+                     fmt::format("delivers {} before {}, but the output needs the opposite order: write to a file (-o "
+                                 "FILE), or save the input to a file first",
+                                 name_of(behind[0]), name_of(behind[1])),
+                     {}, {}, input);
+}
+
 u64 StreamTensor::end() const {
   u64 end = 0;
   for (const Part& part : parts) end = std::max(end, part.offset + rows * part.row_bytes);

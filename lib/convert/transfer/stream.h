@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -63,6 +64,11 @@ using WatchRows = std::function<void(std::size_t tensor, Bytes rows)>;
 /// Reads the input of a chunk, which the same thread then encodes. Called in order, by one thread at a time, while
 /// others encode. For sources that can be read only once.
 using TakeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, unsigned thread)>;
+
+/// Checks that tensors that a pipe delivers in the order of `reading` can go to an output pipe, whose order is that of
+/// their numbers. Error: "io-pipe".
+Status check_pipe_order(std::span<const std::size_t> reading, const std::string& input,
+                        const std::function<std::string_view(std::size_t)>& name_of);
 
 /// Writes headers and tensors. Tensors must be ordered by file and, for files that are not seekable, by offset; chunks
 /// are processed in the same order. Files may be paused; if there are many, each is finished when it is complete. A

@@ -22,7 +22,7 @@ std::string_view torch_name(TensorType type) {
   }
 }
 
-// Lets config.json state the type of most values.
+// Sets the dtype in config.json to the type of most bytes.
 void follow_types(EditedSet& set) {
   if (!set.config) return;
   std::map<TensorType, u64> bytes;

@@ -28,7 +28,7 @@ inline constexpr std::array module_lists = {"modules_to_not_convert", "ignore", 
 
 inline constexpr std::size_t no_place = std::numeric_limits<std::size_t>::max();
 
-/// A tensor of the output. Its unit is what one index of the first (slowest) dimension selects.
+/// A tensor of the output. A unit has the elements of one index of the first (slowest) dimension.
 struct EditedTensor : TensorRecipe {
   TensorType type = TensorType::F32;  ///< in the output
   std::size_t origin = 0;             ///< index into the catalog's tensors: the source, or the codes of `decoded`
@@ -44,7 +44,7 @@ struct EditedTensor : TensorRecipe {
   }
 };
 
-/// A report with what changes beside the tensors' data, for people.
+/// A report that also lists the changes of names, files and config.json, as text.
 struct StReport : TransferReport {
   std::vector<std::string> changes;
 };
@@ -55,7 +55,7 @@ struct OpenOptions {
   bool ignore_index = false;
 };
 
-/// The tensors of a quantised module: codes, and what follows them when they are renamed, kept or dropped.
+/// Links the tensors of quantised modules: scales and biases are renamed, kept and dropped with their codes.
 struct Followers {
   std::vector<std::size_t> leader;      ///< by index into the catalog's tensors: of the codes, or no_place
   std::vector<std::size_t> module_end;  ///< by index: of codes, the length of the module's path; else 0
@@ -100,7 +100,7 @@ bool is_castable(TensorType type);
 // Operations on names: --keep, --drop, --rename, --strip-prefix, --add-prefix; and on the metadata: --set, --unset.
 
 /// Applies one of them. `also_kept` are the globs of further --keep. A quantised weight's scales follow it, as do the
-/// entries of the metadata that say with which tensor another one is shared. Errors of kind no_match: a glob or prefix
+/// entries of the metadata about shared tensors. Errors of kind no_match: a glob or prefix
 /// that matches no name, or nothing is left. Errors of kind usage: the operand.
 Status edit_names(EditedSet& set, const StOperation& operation, const std::vector<std::string>& also_kept);
 Status edit_metadata(EditedSet& set, const StOperation& operation);

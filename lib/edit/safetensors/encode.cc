@@ -132,8 +132,8 @@ Status encode_doubles(const EditedSet& set, const EditedTensor& tensor, u64 firs
   return {};
 }
 
-// How many elements are decoded at a time: what the second-level cache holds with their input, and so few that the
-// allocator does not return the buffers to the system after each call.
+// Number of elements decoded at a time. They fit the second-level cache together with their input, and are so few that
+// the allocator does not return the buffers to the system after each call.
 constexpr std::size_t piece = std::size_t{16} << 10;
 
 // Values before and after the cast of one piece.

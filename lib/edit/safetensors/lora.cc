@@ -59,7 +59,7 @@ class DirectPairs {
  private:
   std::span<const u64> ne_of(std::size_t place) const { return set_.model.ne_of(catalog_.tensors[place]); }
 
-  // The two halves of "experts.gate_up_proj", if the model has them apart.
+  // Splits an adapter's "experts.gate_up_proj" in two if the model has separate gate and up matrices.
   void split_gates(Adapter& adapter) const {
     std::vector<Module> modules;
     for (Module& module : adapter.modules) {
@@ -80,8 +80,8 @@ class DirectPairs {
     adapter.modules = std::move(modules);
   }
 
-  // Conv1D modules keep their matrices as [in, out]. Their biases show it where the matrix is not square, and a model
-  // has them everywhere or nowhere.
+  // Conv1D modules store their matrices as [in, out]. The length of the bias tells the two orders apart unless the
+  // matrix is square. A model has either Conv1D or Linear modules, so the other matrices decide for a square one.
   void note_transposed() {
     i64 matrices = 0, stacks = 0;  // transposed ones minus others
     for (const auto& [name, place] : by_name_) {
@@ -132,7 +132,7 @@ class DirectPairs {
     for (const std::string& name : {canonical + ".weight", canonical}) {
       if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
     }
-    // A stack of experts has the row of each of them.
+    // The family has one row for a stack of experts and for each expert in it.
     constexpr std::string_view experts = ".experts.";
     const std::size_t at = canonical.find(experts);
     for (const bool is_stack : {false, true}) {

@@ -90,8 +90,8 @@ class LayoutPlanner {
     if (shards_.empty()) shards_.emplace_back();  // a model without tensors is a file without tensors
   }
 
-  // Like huggingface_hub's split_state_dict_into_shards_factory(): a tensor above the limit gets a shard of its own,
-  // numbered before the one that is being filled.
+  // Like huggingface_hub's split_state_dict_into_shards_factory(): a tensor above the limit gets a shard of its own. It
+  // is numbered before the shard that is being filled.
   void divide(u64 limit) {
     Shard current;
     u64 filled = 0;
@@ -238,8 +238,8 @@ class LayoutPlanner {
     }
   }
 
-  // The number of spaces with which the first long run of copied bytes lies in its blocks as in the source, so that the
-  // file system can share them.
+  // Returns the number of spaces after the header that give the first long run of copied bytes the same offset within
+  // its blocks as in the source. The file system can then share these blocks.
   u64 padding_to_share(const Shard& shard, const safetensors::OutLayout& layout) const {
     if (shard.source_file == no_place || options_.output.empty() || options_.output == "-") return 0;
     const RandomAccessFile* source = edited_.set().files[shard.source_file].source->as_file();
@@ -295,7 +295,8 @@ class LayoutPlanner {
     plan_.encoded.push_back(number);
   }
 
-  // Bytes of some units. Types with several elements per byte are only copied as a whole.
+  // Returns the bytes that `units` take. A tensor with several elements per byte is copied as a whole, so it needs no
+  // part.
   static u64 part_bytes(const EditedTensor& tensor, u64 units) {
     return packed_bytes(tensor.type, tensor.unit * units).value_or(tensor.bytes());
   }

@@ -164,7 +164,7 @@ Result<std::unique_ptr<StPlan>> plan_st_edit(const StEditOptions& options) {
   MU_TRY(apply_operations(plan.edited, options.operations));
   const safetensors::ShardSet& set = plan.edited.set();
   const bool is_file = options.output.ends_with(".safetensors") || is_pipe(options.output);
-  // A directory of checkpoints becomes one, whatever its name looks like.
+  // Checkpoints of several files become a directory of safetensors, even if OUT ends in ".safetensors".
   plan.to_directory = !is_file || (set.has_checkpoints && !options.single && !is_pipe(options.output) &&
                                    (set.is_directory || plan.edited.file_count > 1));
   if (!plan.to_directory && options.max_shard_size) {

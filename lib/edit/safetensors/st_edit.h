@@ -46,7 +46,7 @@ inline constexpr u64 usual_shard_size = 5'000'000'000;
 /// those of writing; "out-check" if the output cannot be read back.
 Result<StReport> st_edit(const StEditOptions& options, Progress& progress);
 
-/// Where the bytes of a planned tensor come from; parallel to Plan::stream. A run of copied bytes has none.
+/// The plan of an edit, with the source of each tensor's bytes. A run of copied bytes may hold several tensors.
 struct StPlan : Plan {
   std::vector<CopiedFrom> copied_from;  ///< parallel to `stream`
   EditedSet edited;
@@ -82,14 +82,14 @@ bool may_round(const EditedSet& set, const EditedTensor& tensor);
 /// container findings of the files. Errors of kind output: those of AtomicOutput.
 Result<std::string> fix_index(const std::string& directory, bool dry_run);
 
-// --in-place: changes the __metadata__ in the headers, where the white space after them allows it, with the journal of
-// gguf-edit.
+// --in-place: changes __metadata__ in a file's header if the new text fits into the header and the white space after
+// it. The journal is that of gguf-edit.
 
 /// Plans --set and --unset in place: a change for each file whose metadata changes. All files are closed again. Errors
 /// of kind usage: other operations. Errors: those of open_edited_set(); "edit-in-cache", "edit-in-place-data" (kind
 /// input); "edit-no-room" (kind output).
 Result<std::vector<edit::HeaderChange>> plan_metadata_edit(const StEditOptions& options);
-/// Carries it out, one file after the other. Errors: those of edit::change_header().
+/// Applies these changes, one file after the other. Errors: those of edit::change_header().
 Status edit_metadata_in_place(const std::vector<edit::HeaderChange>& changes, bool force, Findings& remarks);
 /// --recover: undoes or completes an interrupted edit of a file, or of all files of a directory. Errors: those of
 /// edit::recover_header().

@@ -86,6 +86,12 @@ std::optional<u64> foreign_tensor_bytes(u32 type_id, std::span<const u64> ne) {
   return type == nullptr || ne.size() > max_dims ? std::nullopt : fork_tensor_bytes(*type, ne);
 }
 
+std::string type_text(const TensorInfo& tensor) {
+  if (const auto foreign = foreign_type(tensor.type_id)) return foreign->text;
+  const std::optional<TensorType> type = tensor.type();
+  return type ? std::string(type_name(*type)) : std::to_string(tensor.type_id);
+}
+
 void mark_foreign_types(Document& document) {
   bool is_any = false;
   bool is_any_unknown = false;

@@ -404,33 +404,6 @@ Status open_index_file(ShardSet& set, OutsideLinks links, FolderFile opened, Che
   return {};
 }
 
-Status open_single(ShardSet& set, std::shared_ptr<ByteSource> source, CheckpointReader checkpoints) {
-  if (source == nullptr) {
-    MU_ASSIGN(source, open_source(set.path));
-  }
-  SetBuilder builder(set, OutsideLinks::follow);  // the user named this file explicitly
-  const bool is_file = source->as_file() != nullptr && set.path != "-";
-  const std::string path = set.path == "-" ? source->name() : set.path;
-  if (is_file && checkpoints != nullptr) {
-    MU_ASSIGN(std::optional<ShardContent> content, checkpoints(source, false));
-    if (content) {
-      set.has_checkpoints = true;
-      builder.add_file(path, base_name_of(path), std::move(content->source), std::move(content->document));
-      builder.merge();
-      return {};
-    }
-  }
-  MU_ASSIGN(Document document, parse(*source));
-  source->note_header_end();
-  builder.add_file(path, base_name_of(path), std::move(source), std::move(document));
-  builder.merge();
-  if (is_file && shard_name(set.files.front().base_name)) {
-    set.folder = folder_of(set.path);
-    builder.report_siblings(Folder(set.folder));
-  }
-  return {};
-}
-
 }  // namespace
 
 std::optional<TensorRef> ShardSet::find(std::string_view name) const {
@@ -483,17 +456,44 @@ Result<ShardSet> open_shards(const std::string& path, OutsideLinks links) {
   return set;
 }
 
-Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened, bool ignore_index,
-                          CheckpointReader checkpoints) {
+Result<ShardSet> open_stream(const std::string& path, std::shared_ptr<ByteSource> source,
+                             CheckpointReader checkpoints) {
+  if (source == nullptr) {
+    MU_ASSIGN(source, open_source(path));
+  }
   ShardSet set;
   set.path = path;
-  if (path != "-" && (os::is_folder(path) || is_remote_folder(path))) {
-    MU_TRY(open_directory(set, links, ignore_index, checkpoints));
-  } else if (path.ends_with(".json")) {
-    MU_TRY(open_index_file(set, links, std::move(opened), checkpoints));
-  } else {
-    MU_TRY(open_single(set, std::move(opened.file), checkpoints));
+  SetBuilder builder(set, OutsideLinks::follow);  // the user named this file explicitly
+  const bool has_file = source->as_file() != nullptr;
+  const std::string name = path == "-" ? source->name() : path;
+  if (has_file && checkpoints != nullptr) {
+    MU_ASSIGN(std::optional<ShardContent> content, checkpoints(source, false));
+    if (content) {
+      set.has_checkpoints = true;
+      builder.add_file(name, base_name_of(name), std::move(content->source), std::move(content->document));
+      builder.merge();
+      return set;
+    }
   }
+  MU_ASSIGN(Document document, parse(*source));
+  source->note_header_end();
+  builder.add_file(name, base_name_of(name), std::move(source), std::move(document));
+  builder.merge();
+  if (has_file && path != "-" && shard_name(set.files.front().base_name)) {
+    set.folder = folder_of(path);
+    builder.report_siblings(Folder(set.folder));
+  }
+  return set;
+}
+
+Result<ShardSet> open_set(const std::string& path, OutsideLinks links, FolderFile opened, bool ignore_index,
+                          CheckpointReader checkpoints) {
+  const bool is_folder = path != "-" && (os::is_folder(path) || is_remote_folder(path));
+  if (!is_folder && !path.ends_with(".json")) return open_stream(path, std::move(opened.file), checkpoints);
+  ShardSet set;
+  set.path = path;
+  MU_TRY(is_folder ? open_directory(set, links, ignore_index, checkpoints)
+                   : open_index_file(set, links, std::move(opened), checkpoints));
   return set;
 }
 

@@ -99,4 +99,8 @@ Result<ShardSet> open_set(const std::string& path, OutsideLinks links = OutsideL
 /// index. A missing shard is a finding. Errors: "io-open" if the folder cannot be listed.
 Result<ShardSet> open_shards(const std::string& path, OutsideLinks links = OutsideLinks::warn);
 
+/// Opens one file or pipe. `source` is nullptr if it is not open yet. Errors: those of open_source() and parse().
+Result<ShardSet> open_stream(const std::string& path, std::shared_ptr<ByteSource> source,
+                             CheckpointReader checkpoints = nullptr);
+
 }  // namespace modelutils::safetensors

@@ -11,6 +11,7 @@
 #include "base/not_found.h"
 #include "base/path.h"
 #include "base/text.h"
+#include "formats/gguf/foreign_types.h"
 #include "formats/gguf/parse.h"
 #include "model/catalog.h"
 #include "model/listing/chat_source.h"
@@ -193,7 +194,7 @@ void GgufListing::list_keys(Listing& listing, const ListingRequest& request) con
 std::string_view type_name_of(const gguf::TensorInfo& tensor, Listing& listing) {
   if (const std::optional<TensorType> type = tensor.type()) return type_name(*type);
   std::string& name = listing.unknown_types[tensor.type_id];
-  if (name.empty()) name = gguf_type_text(tensor);
+  if (name.empty()) name = gguf::type_text(tensor);
   return name;
 }
 

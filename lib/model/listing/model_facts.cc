@@ -298,12 +298,6 @@ std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& s
   return parsed ? std::optional(jinja::capabilities(*parsed)) : std::nullopt;
 }
 
-std::string gguf_type_text(const gguf::TensorInfo& tensor) {
-  const std::optional<TensorType> type = tensor.type();
-  if (const auto foreign = gguf::foreign_type(tensor.type_id)) return foreign->text;
-  return type ? std::string(type_name(*type)) : std::to_string(tensor.type_id);
-}
-
 namespace {
 
 // Returns the elements that one token uses; nullopt on overflow. In a stacked expert tensor the last dimension is the
@@ -328,7 +322,7 @@ std::optional<ImageFacts> image_facts_of(const gguf::SplitSet& set) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       const auto& own = original[entries.size()];
       entries.push_back({tensor.name, own ? std::span<const u64>(own->ne) : tensor.ne,
-                         types.emplace_back(gguf_type_text(tensor)), tensor.bytes().value_or(0)});
+                         types.emplace_back(gguf::type_text(tensor)), tensor.bytes().value_or(0)});
     }
   }
   const gguf::Index keys(set.files.front().document);
@@ -368,7 +362,7 @@ ModelFacts summarize(const gguf::SplitSet& set) {
     add_foreign_types(file.document, summary.foreign_types);
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
       const auto [entry, is_new] = places.try_emplace(tensor.type_id, summary.types.size());
-      if (is_new) summary.types.push_back({gguf_type_text(tensor), tensor.type(), 0, 0, 0});
+      if (is_new) summary.types.push_back({gguf::type_text(tensor), tensor.type(), 0, 0, 0});
       TypeTotal& total = summary.types[entry->second];
       const std::optional<u64> elements = tensor.elements();
       const std::optional<u64> bytes = tensor.bytes();

@@ -175,7 +175,4 @@ std::vector<NamedTemplate> named_templates(const gguf::SplitSet& set);
 /// Returns the capabilities of the chat template, found by rendering it; nullopt if there is none or it does not parse.
 std::optional<jinja::Capabilities> template_capabilities(const gguf::SplitSet& set);
 
-/// Returns for example "Q4_K"; for an unknown type its number.
-std::string gguf_type_text(const gguf::TensorInfo& tensor);
-
 }  // namespace modelutils

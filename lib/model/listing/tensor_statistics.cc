@@ -1,5 +1,7 @@
 #include "model/listing/tensor_statistics.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -158,6 +160,10 @@ void find_duplicates(std::vector<TensorStatistics>& rows) {
 
 }  // namespace
 
+std::string no_decoder_text(std::string_view type) {
+  return fmt::format("values of type {} cannot be decoded", type);
+}
+
 Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::span<const ListedTensor> tensors,
                                                     Progress* progress, unsigned threads) {
   std::vector<TensorStatistics> rows(tensors.size());
@@ -193,7 +199,7 @@ Result<std::vector<TensorStatistics>> statistics_of(const Model& model, std::spa
       if (row.statistics.max > row.statistics.min) row.digest = passing.digest();
       MU_ASSIGN(row.histogram, histogram_of(values, row.statistics));
     } else if (statistics.error().code == "tensor-no-decoder") {
-      row.problem = std::move(statistics.error().message);
+      row.problem = tensor.type ? std::move(statistics.error().message) : no_decoder_text(row.type);
     } else {
       return tl::make_unexpected(std::move(statistics.error()));
     }

@@ -76,6 +76,9 @@ class ValueReader {
   std::vector<std::byte> bytes_;
 };
 
+/// Returns the message about a tensor whose type only a fork of ggml knows, or nobody.
+std::string no_decoder_text(std::string_view type);
+
 inline constexpr std::size_t histogram_bins = 16;
 
 /// The statistics of one tensor, or the reason for their absence.

@@ -72,7 +72,9 @@ void check_fields(const SafetensorsModel& model, FindingLog& log) {
   // A field of the wrong type already has a finding (hf-config-field).
   if (config.model_type.empty() && config.field("model_type") && !config.string_field("model_type")) return;
   if (config.model_type.empty() && config.string_field("_class_name")) return;  // a component of a diffusers pipeline
-  if (config.model_type.empty()) {
+  // transformers finds a class that brings its own code (CogVLM's) by auto_map, without a model_type.
+  const bool has_class = config.field("auto_map") && arch::find_family(config) != nullptr;
+  if (config.model_type.empty() && !has_class) {
     log.add(whole ? Severity::error : Severity::note, Scope::model, "hf-config-missing",
             "is missing: the kind of model cannot be determined", at_field("model_type"));
     return;

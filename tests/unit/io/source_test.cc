@@ -139,6 +139,23 @@ TEST(StreamSource, GoesForward) {
   EXPECT_EQ(source.read_some(u64{3} << 20, bytes).error().code, "io-pipe");
 }
 
+// The first bytes, which have been read, stay available.
+TEST(StreamSource, KeepsItsHead) {
+  const Pipe pipe;
+  ASSERT_EQ(::write(pipe.write_end, "0123456789", 10), 10);
+  ::close(pipe.write_end);
+  StreamSource source("pipe", pipe.read_end);
+  std::array<char, 3> text{};
+  const MutableBytes bytes = std::as_writable_bytes(std::span(text));
+  ASSERT_TRUE(source.read_exact(2, bytes).has_value());
+  source.go_forward(4);
+  ASSERT_TRUE(source.read_exact(7, bytes).has_value());
+  EXPECT_EQ(std::string(text.begin(), text.end()), "789");
+  ASSERT_TRUE(source.read_exact(1, bytes).has_value());
+  EXPECT_EQ(std::string(text.begin(), text.end()), "123");
+  EXPECT_EQ(source.read_some(4, bytes).error().code, "io-pipe");
+}
+
 TEST(StreamSource, GoesForwardToTheEnd) {
   const Pipe pipe;
   ASSERT_EQ(::write(pipe.write_end, "0123456789", 10), 10);
