@@ -109,7 +109,7 @@ def redirects_are_followed_here():
 
 
 def token_stays_at_its_origin():
-    run = Run("hf://org/repo/x", HF_ENDPOINT="https://public.test/to/https://other.test", HF_TOKEN="hf_s3cret")
+    run = Run("hf://org/repo/x.gguf", HF_ENDPOINT="https://public.test/to/https://other.test", HF_TOKEN="hf_s3cret")
     wrong = [] if len(run.log) == 2 else ["%d requests: %s" % (len(run.log), run.said)]
     with_token = ["s3cret" in str(asked["settings"]) for asked in run.log]
     return wrong + ([] if with_token == [True, False] else ["the token is sent: %s" % with_token])
@@ -130,8 +130,8 @@ def private_addresses_are_not_connected():
 
 def tokens_in_the_clear():
     """A localhost that resolves to another machine gets no token."""
-    wrong = differs(Run("hf://org/repo/x", HF_ENDPOINT="http://localhost", HF_TOKEN="t"), 3, 0, "is sent only over https or to this machine")
-    run = Run("hf://org/repo/x", HF_ENDPOINT="http://here.test", HF_TOKEN="hf_s3cret")
+    wrong = differs(Run("hf://org/repo/x.gguf", HF_ENDPOINT="http://localhost", HF_TOKEN="t"), 3, 0, "is sent only over https or to this machine")
+    run = Run("hf://org/repo/x.gguf", HF_ENDPOINT="http://here.test", HF_TOKEN="hf_s3cret")
     return wrong + differs(run, 0, 1) + (["sends a token"] if "s3cret" in str(run.log[0]["settings"]) else [])
 
 
@@ -151,7 +151,7 @@ def proxies():
             return wrong + ["%s: asks %s" % (host, run.log)]
         if run.settings(0, "resolve") != ["%s:443:%s" % (host, pinned)] or "pw" in str(run.log[0]["settings"]):
             return ["%s: asks %s" % (host, run.log[0]["settings"])]
-    run = Run("hf://org/repo/x", HF_ENDPOINT="http://127.0.0.1", HF_TOKEN="hf_s3cret", http_proxy="http://other.test:3128")
+    run = Run("hf://org/repo/x.gguf", HF_ENDPOINT="http://127.0.0.1", HF_TOKEN="hf_s3cret", http_proxy="http://other.test:3128")
     return differs(run, 0, 1) + ([] if run.settings(0, "noproxy") == ["*"] else ["a proxy may read the token"])
 
 
