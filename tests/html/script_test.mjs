@@ -149,7 +149,7 @@ const tests = {
     const tokens = Array.from({ length: 250 }, (_, id) => ({ id, text: `t${id}`, type: id < 2 ? 'control' : 'normal' }));
     const block = gzipSync(JSON.stringify({ schema: 'vocabulary/1', model: 'gpt2', size: 250, tokens })).toString('base64');
     const drawn = (globals, text = block) => {
-      const context = vm.createContext({ ...browser('[\n]', text), ...globals, vocabulary: { model: 'gpt2', size: 250, tokens: tokens.slice(0, 2) } });
+      const context = vm.createContext({ ...browser('[\n]', text), process, ...globals, vocabulary: { model: 'gpt2', size: 250, tokens: tokens.slice(0, 2) } });
       vm.runInContext(script, context);
       vm.runInContext("vocabularySection(vocabulary, document.getElementById('vocabulary-block'), 'gguf-dump --tokens all m.gguf')", context);
       return context.document.getElementById('page');
