@@ -35,8 +35,9 @@ enum class Manifests : u8 {
   to_model  ///< it gets the model that the manifest names
 };
 
-/// Returns the path of what a user names: that of a name, any other text as it is, and with `to_model` the model of a
-/// manifest. All readers, tools and C API, take names through this. Errors: those of resolve_store_name().
+/// Returns the path of the model that a user names in a store. Any other text is returned unchanged; with `to_model`,
+/// a manifest's path becomes the path of its model. All readers, tools and C API, take names through this. Errors:
+/// those of resolve_store_name().
 Result<std::string> model_path(const std::string& named, Manifests manifests);
 
 /// Returns a clearer error about the path that `named` stands for: that its folder has several models, or that there is

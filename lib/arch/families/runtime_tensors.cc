@@ -1,7 +1,7 @@
 // The tensors that llama.cpp's loaders ask for in architectures to which no directory can be converted, and those that
-// they ask for besides the tensors that a directory gives. A name stands
-// for its ".weight"; with '+' also for its ".bias"; after '=' for the exact name. A leading dot stands for "blk.N.",
-// '#' for a number. Source: llama.cpp v0.5.0 (de3ff815), src/models (load_arch_tensors).
+// they ask for besides the tensors that a directory gives. A name stands for its ".weight"; with '+' also for its
+// ".bias"; after '=' for the exact name. A leading dot stands for "blk.N.", '#' for a number. Source: llama.cpp v0.5.0
+// (de3ff815), src/models (load_arch_tensors).
 #include <algorithm>
 #include <span>
 

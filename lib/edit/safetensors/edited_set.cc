@@ -158,7 +158,7 @@ Status check_source(EditedSet& edited, const std::string& input) {
   const Findings found = checked.findings.findings();
   if (const Finding* broken = first_container_error(found)) return tl::make_unexpected(with_path(*broken, input));
   for (const Finding& finding : found) {
-    // Of a type that is not known, neither the unit nor a copy's size follows.
+    // Tensors of unknown types cannot be copied, because their size in bytes is unknown.
     if (finding.code == "st-dtype") return tl::make_unexpected(with_path(finding, input));
     if (finding.code.starts_with("pt-") && finding.severity != Severity::error) edited.report.remarks.add(finding);
   }

@@ -25,7 +25,7 @@ std::size_t behind_word(std::string_view pattern, std::string_view word) {
   return pattern.npos;
 }
 
-// True if what stands for the number matches that of any layer.
+// True if `rest`, the pattern after "layers.", begins with a wildcard that matches every layer number.
 bool is_any_number(std::string_view rest, bool expression) {
   if (!expression) return rest.starts_with('*');
   if (rest.starts_with('(')) rest.remove_prefix(1);
@@ -35,7 +35,7 @@ bool is_any_number(std::string_view rest, bool expression) {
   return false;
 }
 
-// Lists the layers whose numbers begin with those digits: "layers.3*" selects 3 and 30.
+// Returns the patterns for a glob with some digits of the number: "layers.3*" selects layers 3 and 30.
 std::vector<std::string> of_glob(const std::string& pattern, std::size_t at, std::size_t end,
                                  const LayerNumbers& layers) {
   const std::string before = pattern.substr(0, at), start = pattern.substr(at, end - at);
