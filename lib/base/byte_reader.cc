@@ -223,31 +223,42 @@ u64 ByteReader::skip_strings_in_window(u64 count) {
   return skip_whole_strings<swap>(cursor_, cursor_ + (count < have / sizeof(u64) ? count * sizeof(u64) : have));
 }
 
+ByteReader::PassedStrings ByteReader::pass_strings(u64 most) {
+  if (most == 0) return {};
+  if (static_cast<std::size_t>(end_ - cursor_) < sizeof(u64) && !refill(sizeof(u64))) return {};
+  const u64 size = load<u64>(cursor_, swap_);
+  if (const std::optional<u64> left = remaining(); left && size > *left - sizeof(u64)) {
+    fail();
+    return {};
+  }
+  if (size > static_cast<u64>(end_ - cursor_) - sizeof(u64)) {
+    if (window_size_ < sizeof(u64) || size > window_size_ - sizeof(u64)) {
+      const u64 at = offset();
+      cursor_ += sizeof(u64);
+      skip(size);
+      if (!failed_) return {1, {}};
+      window_offset_ = at;
+      return {};
+    }
+    if (!refill(sizeof(u64) + static_cast<std::size_t>(size))) return {};
+  }
+  const std::byte* const begin = cursor_;
+  u64 count = swap_ ? skip_strings_in_window<true>(most) : skip_strings_in_window<false>(most);
+  if (count == 0) {
+    cursor_ += sizeof(u64) + size;
+    count = 1;
+  }
+  return {count, {reinterpret_cast<const char*>(begin), static_cast<std::size_t>(cursor_ - begin)}};
+}
+
 u64 ByteReader::skip_strings(u64 count) {
   u64 done = 0;
-  while (true) {
-    done += swap_ ? skip_strings_in_window<true>(count - done) : skip_strings_in_window<false>(count - done);
-    if (done == count || failed_) return done;
-    // The next string extends past those bytes.
-    if (static_cast<std::size_t>(end_ - cursor_) < sizeof(u64)) {
-      if (!refill(sizeof(u64))) return done;
-      continue;
-    }
-    const u64 size = load<u64>(cursor_, swap_);
-    const std::optional<u64> left = remaining();
-    if (left && size > *left - sizeof(u64)) {
-      fail();
-      return done;
-    }
-    const u64 at = offset();
-    cursor_ += sizeof(u64);
-    skip(size);
-    if (failed_) {
-      window_offset_ = at;
-      return done;
-    }
-    ++done;
+  while (done < count) {
+    const u64 passed = pass_strings(count - done).count;
+    if (passed == 0) break;
+    done += passed;
   }
+  return done;
 }
 
 std::string_view ByteReader::read_available(u64 most) {

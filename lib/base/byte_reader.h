@@ -124,6 +124,13 @@ class ByteReader {
   /// Skips up to `count` strings, each preceded by its length (u64), and returns the number skipped. A tight loop, for
   /// vocabularies of 100,000 tokens. Fails at the length of the first string that is truncated or longer than the rest.
   u64 skip_strings(u64 count);
+  struct PassedStrings {
+    u64 count = 0;           ///< 0 after a failure, or if none was wanted
+    std::string_view bytes;  ///< the strings with their lengths; empty for one that is longer than the window
+  };
+  /// Skips strings like skip_strings(), but only as many as one window holds, so that the caller can look at their
+  /// bytes, which are valid until the next call.
+  PassedStrings pass_strings(u64 most);
   /// Consumes and returns at most `most` bytes: those already in the window, or those of one refill. Empty at the end.
   std::string_view read_available(u64 most);
 

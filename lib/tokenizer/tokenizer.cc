@@ -61,35 +61,7 @@ constexpr std::array roles = {
     TokenRole{"fim_sep", "tokenizer.ggml.fim_sep_token_id", &SpecialIds::fim_sep},
 };
 
-// Source: llama_vocab::impl::load().
-constexpr std::array<std::string_view, 22> ends_by_text = {"<|eot_id|>",
-                                                           "<|im_end|>",
-                                                           "<|end|>",
-                                                           "<|return|>",
-                                                           "<|call|>",
-                                                           "<|flush|>",
-                                                           "<|calls|>",
-                                                           "<end_of_turn>",
-                                                           "<|endoftext|>",
-                                                           "</s>",
-                                                           "<|eom_id|>",
-                                                           "<EOT>",
-                                                           "_<EOT>",
-                                                           "[EOT]",
-                                                           "[EOS]",
-                                                           "<|end_of_text|>",
-                                                           "<end_of_utterance>",
-                                                           "<eos>",
-                                                           "<turn|>",
-                                                           "<|tool_response>",
-                                                           "<｜end▁of▁sentence｜>",
-                                                           "[e~["};
-
 }  // namespace
-
-std::span<const std::string_view> end_texts() {
-  return ends_by_text;
-}
 
 std::span<const TokenRole> token_roles() {
   return roles;

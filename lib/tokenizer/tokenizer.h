@@ -134,9 +134,6 @@ std::span<const TokenRole> token_roles();
 /// Returns the role with this short name; nullptr for other names.
 const TokenRole* find_token_role(std::string_view name);
 
-/// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them regardless of the keys.
-std::span<const std::string_view> end_texts();
-
 // Reads GGUF arrays that have one number per token.
 
 /// Returns the first `tokens` numbers of a key's array; empty if the key is absent. Errors: "tok-keys" (shorter, or not

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -23,13 +24,33 @@ u64 min_element_bytes(ValueType type) {
 
 namespace {
 
+constexpr u64 strings_per_mark = 4096;
+constexpr std::string_view end_text_starts = "<[_";  // the first characters of end_texts()
+
+bool is_end_text(std::string_view text) {
+  return !text.empty() && end_text_starts.find(text.front()) != text.npos &&
+         std::ranges::find(end_texts(), text) != end_texts().end();
+}
+
+// Returns false if none of the strings in `bytes`, with their lengths, is one of end_texts().
+bool may_have_end_text(std::string_view bytes, bool big_endian) {
+  for (const char start : end_text_starts) {
+    for (std::size_t at = bytes.find(start, sizeof(u64)); at != bytes.npos; at = bytes.find(start, at + 1)) {
+      const u64 size = load<u64>(bytes.data() + at - sizeof(u64), big_endian);
+      if (size <= bytes.size() - at && is_end_text(bytes.substr(at, static_cast<std::size_t>(size)))) return true;
+    }
+  }
+  return false;
+}
+
 class Scanner {
  public:
-  explicit Scanner(ByteReader& reader) : reader_(reader) {}
+  Scanner(ByteReader& reader, const StringNotes& notes) : reader_(reader), notes_(notes) {}
 
   ArrayScan run(ValueType element_type, u64 count) {
     if (element_type == ValueType::array) {
       result_.nested = true;
+      notes_ = {};
       pass_nested(count);
     } else {
       pass_flat(element_type, count);
@@ -70,9 +91,32 @@ class Scanner {
   }
 
   bool pass_strings(u64 count) {
-    const u64 done = reader_.skip_strings(count);
+    u64 done = 0;
+    u64 marked = 0;
+    while (done < count) {
+      const u64 offset = reader_.offset();
+      const ByteReader::PassedStrings passed = reader_.pass_strings(count - done);
+      if (passed.count == 0) break;
+      if (notes_.marks != nullptr && done - marked >= strings_per_mark) {
+        notes_.marks->push_back({done, offset});
+        marked = done;
+      }
+      if (notes_.end_tokens != nullptr) note_end_tokens(passed, done);
+      done += passed.count;
+    }
     return reader_.ok() || stop("gguf-length", reader_.offset(),
                                 fmt::format("string {} of {} runs past the end of the file", done, count));
+  }
+
+  // Looks for the first characters of the texts and for their lengths before them, because that is much faster than
+  // visiting every string. Visits them only if a text seems to be there.
+  void note_end_tokens(const ByteReader::PassedStrings& passed, u64 first) {
+    if (!may_have_end_text(passed.bytes, reader_.big_endian())) return;
+    ByteReader strings(std::as_bytes(std::span(passed.bytes)));
+    strings.set_big_endian(reader_.big_endian());
+    for (u64 i = 0; i < passed.count; ++i) {
+      if (is_end_text(strings.read_view(strings.read<u64>()))) notes_.end_tokens->push_back(first + i);
+    }
   }
 
   bool pass_bools(u64 count, u64 begin) {
@@ -124,13 +168,14 @@ class Scanner {
   }
 
   ByteReader& reader_;
+  StringNotes notes_;
   ArrayScan result_;
 };
 
 }  // namespace
 
-ArrayScan scan_array(ByteReader& reader, ValueType element_type, u64 count) {
-  return Scanner(reader).run(element_type, count);
+ArrayScan scan_array(ByteReader& reader, ValueType element_type, u64 count, const StringNotes& notes) {
+  return Scanner(reader, notes).run(element_type, count);
 }
 
 // Reads the elements of arrays on request.
@@ -252,6 +297,32 @@ Status visit_strings(const ByteSource& source, const Document& document, const A
     const std::string_view text = reader.read_view(size);
     if (!reader.ok()) return changed(reader, source);
     if (!visit(i, text, offset)) return {};
+  }
+  return {};
+}
+
+Status visit_strings_at(const ByteSource& source, const Document& document, const ArrayRef& array,
+                        std::span<const u64> indexes, const StringVisitor& visit) {
+  constexpr u64 window = 64 * 1024;
+  if (array.element_type != ValueType::string) return internal_error("visit_strings_at: not an array of strings");
+  ByteReader reader = reader_at(source, document, array.offset, std::min(window, array.bytes));
+  std::span<const StringMark> marks = document.string_marks;
+  const auto first = std::ranges::lower_bound(marks, array.offset, {}, &StringMark::offset);
+  marks = {first, std::ranges::lower_bound(marks, array.offset + array.bytes, {}, &StringMark::offset)};
+  u64 next = 0;
+  for (const u64 index : indexes) {
+    const auto after = std::ranges::upper_bound(marks, index, {}, &StringMark::index);
+    if (after != marks.begin() && after[-1].index > next) {
+      reader.skip(after[-1].offset - reader.offset());
+      next = after[-1].index;
+    }
+    reader.skip_strings(index - next);
+    const u64 size = reader.read<u64>();
+    const u64 offset = reader.offset();
+    const std::string_view text = reader.read_view(size);
+    if (!reader.ok()) return changed(reader, source);
+    if (!visit(index, text, offset)) return {};
+    next = index + 1;
   }
   return {};
 }

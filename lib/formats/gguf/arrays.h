@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/byte_reader.h"
 #include "base/error.h"
@@ -31,10 +32,16 @@ struct ArrayScan {
       problem;  ///< why the array cannot be skipped: code, offset, message. Not set if the source fails
 };
 
+/// What scan_array() notes of an array of strings, so that nobody has to read all of them again.
+struct StringNotes {
+  std::vector<StringMark>* marks = nullptr;
+  std::vector<u64>* end_tokens = nullptr;  ///< indexes of the strings that are end_texts(); nullptr if not wanted
+};
+
 /// Moves `reader` from the first element of an array to the byte after the last one. Work and memory are bounded by the
 /// bytes available, not by `count`; there is no recursion. If the scan stops early, either `problem` is set or the
 /// reader's source has failed.
-ArrayScan scan_array(ByteReader& reader, ValueType element_type, u64 count);
+ArrayScan scan_array(ByteReader& reader, ValueType element_type, u64 count, const StringNotes& notes = {});
 
 // Reads an array of strings in several steps without keeping what was read.
 

@@ -75,6 +75,38 @@ const TensorInfo* Document::find_tensor(std::string_view tensor) const {
 
 namespace {
 
+// Source: llama_vocab::impl::load().
+constexpr std::array<std::string_view, 22> ends_by_text = {"<|eot_id|>",
+                                                           "<|im_end|>",
+                                                           "<|end|>",
+                                                           "<|return|>",
+                                                           "<|call|>",
+                                                           "<|flush|>",
+                                                           "<|calls|>",
+                                                           "<end_of_turn>",
+                                                           "<|endoftext|>",
+                                                           "</s>",
+                                                           "<|eom_id|>",
+                                                           "<EOT>",
+                                                           "_<EOT>",
+                                                           "[EOT]",
+                                                           "[EOS]",
+                                                           "<|end_of_text|>",
+                                                           "<end_of_utterance>",
+                                                           "<eos>",
+                                                           "<turn|>",
+                                                           "<|tool_response>",
+                                                           "<｜end▁of▁sentence｜>",
+                                                           "[e~["};
+
+}  // namespace
+
+std::span<const std::string_view> end_texts() {
+  return ends_by_text;
+}
+
+namespace {
+
 // In the order of the type ids.
 constexpr std::array<std::string_view, 13> short_names = {"u8",   "i8",     "u16",   "i16", "u32", "i32", "f32",
                                                           "bool", "string", "array", "u64", "i64", "f64"};

@@ -5,6 +5,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -91,6 +92,17 @@ struct TensorInfo {
   std::optional<u64> elements() const;
 };
 
+/// A string in an array: its index and the absolute offset of its length.
+struct StringMark {
+  modelutils::u64 index = 0;
+  modelutils::u64 offset = 0;
+};
+
+/// The key of the texts of all tokens.
+inline constexpr std::string_view tokens_key = "tokenizer.ggml.tokens";
+/// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them regardless of the keys.
+std::span<const std::string_view> end_texts();
+
 /// One GGUF file. Offsets are absolute in the file unless noted.
 struct Document {
   std::string name;              ///< path as given
@@ -106,6 +118,9 @@ struct Document {
   u64 data_offset = 0;    ///< header_end rounded up to the alignment
   bool complete = false;  ///< all keys and tensor infos were read
   FindingLog findings;    ///< problems the parser found: a fatal one if !complete, bad bools, nested arrays, …
+  /// One string in some thousands of each array of strings, in file order, so that a look-up skips few strings.
+  std::vector<StringMark> string_marks;
+  std::vector<u64> end_tokens;  ///< ids of the tokens whose texts are end_texts(), ascending; of the first tokens_key
 
   /// Returns the first entry with that key, or nullptr. Linear; use an Index for many look-ups.
   const KeyValue* find(std::string_view key) const;

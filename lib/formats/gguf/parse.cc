@@ -214,7 +214,12 @@ class Parser {
     array.count = reader_.read<u64>();
     if (!reader_.ok()) return truncated(entry.value_offset, at_key(entry.key), "array's length");
     array.offset = reader_.offset();
-    ArrayScan scan = scan_array(reader_, array.element_type, array.count);
+    StringNotes notes{.marks = &document_.string_marks, .end_tokens = nullptr};
+    if (entry.key == tokens_key && !has_tokens_) {
+      has_tokens_ = true;
+      notes.end_tokens = &document_.end_tokens;
+    }
+    ArrayScan scan = scan_array(reader_, array.element_type, array.count, notes);
     if (scan.problem) {
       Error& problem = *scan.problem;
       if (problem.code == "gguf-length" || problem.code == "gguf-truncated") {
@@ -272,6 +277,7 @@ class Parser {
 
   ByteReader reader_;
   Document document_;
+  bool has_tokens_ = false;
 };
 
 // Names the actual format of a file without the magic.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/byte_reader.h"
@@ -24,6 +25,11 @@ using StringVisitor = std::function<bool(u64 index, std::string_view text, u64 o
 /// Calls `visit` for every string of the array. The views are valid only during the call. Errors: read errors.
 Status visit_strings(const ByteSource& source, const Document& document, const ArrayRef& array,
                      const StringVisitor& visit);
+
+/// Calls `visit` for the strings with these indexes, which must be ascending and less than the array's count. Skips to
+/// them with the help of Document::string_marks. Errors: read errors.
+Status visit_strings_at(const ByteSource& source, const Document& document, const ArrayRef& array,
+                        std::span<const u64> indexes, const StringVisitor& visit);
 
 /// Returns at most `most` elements of a numeric or bool array, starting at `first`, converted to T (double, i64 or
 /// u64). Values outside T's range saturate.

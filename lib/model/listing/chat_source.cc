@@ -15,26 +15,36 @@
 
 namespace modelutils {
 
+namespace {
+
+void sort_unique(std::vector<u64>& ids) {
+  std::ranges::sort(ids);
+  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+}
+
+}  // namespace
+
 std::vector<NamedToken> named_tokens(const gguf::SplitSet& set) {
   const gguf::SetFile& file = set.files.front();
   const gguf::Index index(file.document);
-  const gguf::ArrayRef* texts = index.array_value("tokenizer.ggml.tokens");
+  const gguf::ArrayRef* texts = index.array_value(gguf::tokens_key);
   std::vector<NamedToken> named;
   if (texts == nullptr || texts->element_type != gguf::ValueType::string) return named;
-  u64 highest = 0;
+  std::vector<u64> ids;
   for (const tokenizer::TokenRole& role : tokenizer::token_roles()) {
     const std::optional<u64> id = index.unsigned_value(role.key);
     if (!id || *id >= texts->count) continue;
     named.push_back({role.name, role.key, *id, {}});
-    highest = std::max(highest, *id);
+    ids.push_back(*id);
   }
-  if (named.empty()) return named;
-  const Status read = gguf::visit_strings(*file.source, file.document, *texts, [&](u64 id, std::string_view text, u64) {
+  sort_unique(ids);
+  const auto take = [&](u64 id, std::string_view text, u64) {
     for (NamedToken& token : named) {
       if (token.id == id) token.text = text;
     }
-    return id < highest;
-  });
+    return true;
+  };
+  const Status read = gguf::visit_strings_at(*file.source, file.document, *texts, ids, take);
   if (!read) named.clear();
   return named;
 }
@@ -60,22 +70,20 @@ void take_back(std::vector<NamedToken>& stops) {
 std::vector<NamedToken> stop_tokens(const gguf::SplitSet& set) {
   const gguf::SetFile& file = set.files.front();
   const gguf::Index index(file.document);
-  const gguf::ArrayRef* texts = index.array_value("tokenizer.ggml.tokens");
+  const gguf::ArrayRef* texts = index.array_value(gguf::tokens_key);
   std::vector<NamedToken> stops;
   if (texts == nullptr || texts->element_type != gguf::ValueType::string) return stops;
-  std::vector<u64> ids;
+  std::vector<u64> ids = file.document.end_tokens;
   for (const std::string_view role : {"eos", "eot", "eom"}) {
-    if (const auto id = index.unsigned_value(tokenizer::find_token_role(role)->key)) ids.push_back(*id);
+    const auto id = index.unsigned_value(tokenizer::find_token_role(role)->key);
+    if (id && *id < texts->count) ids.push_back(*id);
   }
-  const auto ends = tokenizer::end_texts();
-  constexpr std::string_view first_characters = "<_[";
-  const Status read = gguf::visit_strings(*file.source, file.document, *texts, [&](u64 id, std::string_view text, u64) {
-    const bool may_end = !text.empty() && first_characters.find(text.front()) != text.npos;
-    if ((may_end && std::ranges::find(ends, text) != ends.end()) || std::ranges::find(ids, id) != ids.end()) {
-      stops.push_back({{}, {}, id, std::string(text)});
-    }
+  sort_unique(ids);
+  const auto take = [&](u64 id, std::string_view text, u64) {
+    stops.push_back({{}, {}, id, std::string(text)});
     return true;
-  });
+  };
+  const Status read = gguf::visit_strings_at(*file.source, file.document, *texts, ids, take);
   if (!read) stops.clear();
   take_back(stops);
   return stops;

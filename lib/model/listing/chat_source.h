@@ -21,7 +21,7 @@ namespace modelutils {
 std::vector<NamedToken> named_tokens(const gguf::SplitSet& set);
 
 /// Returns the tokens at which llama.cpp ends a generation, by id: eos, eot and eom, and those whose texts it
-/// recognises (tokenizer::end_texts()), with its exceptions. Fill-in-the-middle tokens, at which it stops as well, are
+/// recognises (gguf::end_texts()), with its exceptions. Fill-in-the-middle tokens, at which it stops as well, are
 /// left out.
 std::vector<NamedToken> stop_tokens(const gguf::SplitSet& set);
 /// Returns the tokens at which transformers and mlx-lm end a generation: eos_token_id of generation_config.json,

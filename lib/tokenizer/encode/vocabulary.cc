@@ -296,7 +296,7 @@ void set_traits_by_text(EncodeVocabulary& vocabulary, const SpecialIds& stated) 
   const auto set = [&](std::string_view text, u8 traits) {
     if (const auto id = find(text)) vocabulary.traits[*id] = traits;
   };
-  for (const std::string_view text : end_texts()) {
+  for (const std::string_view text : gguf::end_texts()) {
     if (const auto id = find(text)) vocabulary.traits[*id] |= trait_control;
   }
   for (const FillRole& role : fill_roles) {

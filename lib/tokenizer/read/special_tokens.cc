@@ -294,7 +294,7 @@ class Resolver {
       const bool is_control = tokenizer_.types[id] == static_cast<i32>(TokenType::control);
       if (!is_listed && !is_control) return;
       seen[id] = true;
-      if (std::ranges::find(end_texts(), tokenizer_.tokens[id]) == end_texts().end()) {
+      if (std::ranges::find(gguf::end_texts(), tokenizer_.tokens[id]) == gguf::end_texts().end()) {
         ends.push_back(static_cast<u32>(id));
       }
     };

@@ -267,6 +267,23 @@ TEST(ByteReader, SkipsManyStrings) {
           all.set_big_endian(big_endian);
           EXPECT_EQ(all.skip_strings(10000), 6000u);
           EXPECT_EQ(all.offset(), bytes.size());
+          ByteReader some(source, 6, window);
+          some.set_big_endian(big_endian);
+          for (u64 done = 0; done < 6000;) {
+            const ByteReader::PassedStrings passed = some.pass_strings(std::min<u64>(part, 6000 - done));
+            ASSERT_GT(passed.count, 0u);
+            ASSERT_LE(done + passed.count, 6000u);
+            const u64 size = begins[done + passed.count] - begins[done];
+            if (passed.bytes.empty()) {
+              EXPECT_EQ(passed.count, 1u);
+              EXPECT_GT(size, std::min<u64>(window, 16 * 1024)) << "windows begin small";
+            } else {
+              ASSERT_EQ(passed.bytes, bytes.substr(begins[done], size));
+            }
+            done += passed.count;
+            ASSERT_EQ(some.offset(), begins[done]) << "window " << window << ", part " << part;
+          }
+          EXPECT_EQ(some.pass_strings(1).count, 0u);
         }
       }
     }

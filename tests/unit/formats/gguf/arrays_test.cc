@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -90,6 +91,49 @@ TEST(Arrays, Strings) {
       });
   EXPECT_TRUE(status.has_value());
   EXPECT_EQ(visited, 10u);
+}
+
+TEST(Arrays, StringsAtIndexes) {
+  std::vector<std::string> many;
+  for (std::size_t i = 0; i < 60000; ++i) many.push_back(std::string(i % 17, 'x') + std::to_string(i));
+  many[30000] = std::string(400000, 'y');  // longer than the window
+  for (const bool big : {false, true}) {
+    const OneArray array(GgufBuilder().big_endian(big).key_strings("k", many).key_strings("other", many));
+    std::vector<u64> offsets;
+    const Status all =
+        visit_strings(*array.source, array.document, array.array, [&](u64, std::string_view, u64 offset) {
+          offsets.push_back(offset);
+          return true;
+        });
+    ASSERT_TRUE(all.has_value());
+    std::size_t marks = 0;
+    for (const StringMark& mark : array.document.string_marks) {
+      if (mark.offset >= array.array.offset + array.array.bytes) continue;
+      EXPECT_EQ(mark.offset + 8, offsets[mark.index]);
+      ++marks;
+    }
+    EXPECT_GT(marks, 1u);
+    EXPECT_LT(marks, 60000u / 4096 + 1);
+    EXPECT_GT(array.document.string_marks.size(), marks) << "those of the other array";
+    std::vector<u64> indexes = {0, 1, 4095, 4096, 29999, 30000, 30001, 59000, 59999};
+    for (const StringMark& mark : array.document.string_marks) indexes.push_back(mark.index);
+    std::ranges::sort(indexes);
+    indexes.erase(std::ranges::unique(indexes).begin(), indexes.end());
+    for (const bool has_marks : {true, false}) {
+      Document document = array.document;
+      if (!has_marks) document.string_marks.clear();
+      std::size_t visited = 0;
+      const Status some = visit_strings_at(*array.source, document, array.array, indexes,
+                                           [&](u64 index, std::string_view text, u64 offset) {
+                                             EXPECT_EQ(index, indexes[visited]);
+                                             EXPECT_EQ(text, many[index]);
+                                             EXPECT_EQ(offset, offsets[index]);
+                                             return ++visited < indexes.size();
+                                           });
+      EXPECT_TRUE(some.has_value());
+      EXPECT_EQ(visited, indexes.size());
+    }
+  }
 }
 
 TEST(Arrays, ValuesOfEveryType) {

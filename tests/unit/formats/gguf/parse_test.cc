@@ -387,6 +387,34 @@ TEST(Parse, ReadsPipesAndStopsWhereTheyEnd) {
   }
 }
 
+TEST(Parse, NotesTokensThatEndTexts) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < 50000; ++i) texts.push_back(std::string(i % 11, i % 5 == 0 ? '<' : '_'));
+  const std::vector<u64> ids = {0, 17, 18, 20000, 49998, 49999};
+  const std::vector<std::string> ends = {"<|eot_id|>", "_<EOT>", "[e~[", "</s>", "<eos>", "<｜end▁of▁sentence｜>"};
+  for (std::size_t i = 0; i < ids.size(); ++i) texts[ids[i]] = ends[i];
+  texts[1000] = "</s>x", texts[1001] = "</s", texts[1002] = "x</s>";
+  texts[1003] = std::string("a\4\0\0\0\0\0\0\0</s>", 13);  // no string begins there
+  texts[1004] = std::string(300000, '<');                  // longer than the window
+  for (const bool big : {false, true}) {
+    const auto make = [&] { return GgufBuilder().big_endian(big).key_strings("other", texts); };
+    EXPECT_TRUE(parsed(make()).end_tokens.empty());
+    EXPECT_EQ(parsed(make().key_strings(std::string(tokens_key), texts)).end_tokens, ids);
+    EXPECT_EQ(parsed(make().key_strings(std::string(tokens_key), texts).key_strings(std::string(tokens_key), texts))
+                  .end_tokens,
+              ids)
+        << "of the first key with this name";
+    const auto pipe = parse(UnknownSize(make().key_strings(std::string(tokens_key), texts).build()));
+    ASSERT_TRUE(pipe.has_value());
+    EXPECT_EQ(pipe->end_tokens, ids);
+  }
+  for (const std::string_view text : end_texts()) {
+    EXPECT_EQ(parsed(GgufBuilder().key_strings(std::string(tokens_key), {std::string(text)})).end_tokens,
+              std::vector<u64>{0})
+        << text;
+  }
+}
+
 TEST(Parse, SurvivesEveryMalformedFile) {
   if (!test::have_shared()) GTEST_SKIP() << test::skip_reason();
   std::size_t seen = 0;
