@@ -71,20 +71,24 @@ bool ByteReader::refill(std::size_t needed) {
   if (source_ == nullptr) return fail();
   if (const std::optional<u64> left = remaining(); left && needed > *left) return fail();
 
+  // Most headers and arrays are short, so the first reads are. After the first, memory for the largest window is
+  // allocated at once: of its pages only those that are filled cost anything.
+  constexpr std::size_t first_window = 16 * 1024;
   const auto move_to_window = [&](std::size_t size) {
+    const std::size_t room = window_size_ > first_window ? std::max(window_size_, largest_window_) : window_size_;
     std::unique_ptr<std::byte[]> larger;
-    if (size > window_size_) larger = std::make_unique_for_overwrite<std::byte[]>(size);
+    if (size > room) {
+      larger =
+          std::make_unique_for_overwrite<std::byte[]>(size > first_window ? std::max(size, largest_window_) : size);
+    }
     std::byte* const base = larger ? larger.get() : window_.get();
     if (have > 0) std::memmove(base, cursor_, have);
     window_offset_ = offset();
     begin_ = cursor_ = base;
     end_ = base + have;
-    if (!larger) return;
-    window_ = std::move(larger);
-    window_size_ = size;
+    window_size_ = std::max(window_size_, size);
+    if (larger) window_ = std::move(larger);
   };
-  // Most headers and arrays are short, so the first reads are.
-  constexpr std::size_t first_window = 16 * 1024;
   move_to_window(std::min(std::max(window_size_ * 2, first_window), largest_window_));
   while (have < needed) {
     if (have == window_size_) move_to_window(std::min(needed, window_size_ * 2));

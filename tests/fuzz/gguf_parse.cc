@@ -1,5 +1,7 @@
 // Any bytes -> parser, array readers, index, split names. What it reads must be inside the file.
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "formats/gguf/document.h"
 #include "formats/gguf/parse.h"
@@ -25,11 +27,22 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, std::size_t size) {
     if (!values || values->size() != array->count) std::abort();
     if (array->element_type == gguf::ValueType::string) {
       u64 end = array->offset;
-      const Status status = gguf::visit_strings(file, *document, *array, [&](u64, std::string_view text, u64 offset) {
-        end = offset + text.size();
-        return true;
-      });
+      std::vector<u64> ends;
+      const Status status =
+          gguf::visit_strings(file, *document, *array, [&](u64 index, std::string_view text, u64 offset) {
+            end = offset + text.size();
+            if (std::ranges::find(gguf::end_texts(), text) != gguf::end_texts().end()) ends.push_back(index);
+            return true;
+          });
       if (!status || end != array->offset + array->bytes) std::abort();
+      if (key.key == gguf::tokens_key && document->find(key.key) == &key && ends != document->end_tokens) std::abort();
+      if (array->count == 0) continue;
+      const std::vector<u64> last = {array->count - 1};
+      const auto is_last = [&](u64, std::string_view text, u64 offset) {
+        if (offset + text.size() != end) std::abort();
+        return true;
+      };
+      if (!gguf::visit_strings_at(file, *document, *array, last, is_last)) std::abort();
     } else if (gguf::value_size(array->element_type) != 0) {
       if (gguf::read_numbers<i64>(file, *document, *array).value().size() != array->count) std::abort();
       if (gguf::read_numbers<double>(file, *document, *array).value().size() != array->count) std::abort();

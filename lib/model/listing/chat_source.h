@@ -16,8 +16,8 @@ namespace modelutils {
 
 // The tokens to which a model's keys assign a role, with their texts.
 
-/// Returns the tokens in the order of token_roles(); skips ids outside the vocabulary. Reads the texts up to the
-/// highest id; unreadable texts are empty.
+/// Returns the tokens in the order of token_roles(); skips ids outside the vocabulary. Empty if the texts
+/// cannot be read.
 std::vector<NamedToken> named_tokens(const gguf::SplitSet& set);
 
 /// Returns the tokens at which llama.cpp ends a generation, by id: eos, eot and eom, and those whose texts it
