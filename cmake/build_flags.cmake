@@ -28,10 +28,19 @@ if(MODELUTILS_SANITIZE)
   target_link_options(build_flags INTERFACE -fsanitize=address,undefined)
 elseif(NOT APPLE)
   # For a short start-up, programs link libstdc++ statically and load no unused library. The shared library uses its
-  # host's libstdc++.
-  target_link_options(build_flags INTERFACE
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<$<CXX_COMPILER_ID:GNU>:-static-libstdc++>>
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-static-libgcc>)
+  # host's libstdc++. Fedora has libstdc++.a in a package of its own.
+  include(CheckLinkerFlag)
+  set(runtime_flags -static-libgcc)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    list(PREPEND runtime_flags -static-libstdc++)
+  endif()
+  foreach(flag ${runtime_flags})
+    string(MAKE_C_IDENTIFIER "MODELUTILS_LINKS${flag}" links)
+    check_linker_flag(CXX ${flag} ${links})
+    if(${links})
+      target_link_options(build_flags INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${flag}>)
+    endif()
+  endforeach()
 endif()
 if(APPLE)
   target_link_options(build_flags INTERFACE -Wl,-dead_strip)
