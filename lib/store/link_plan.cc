@@ -89,7 +89,7 @@ void add_projectors(LinkSource& source) {
   u64 models = 0;
   const auto names = DirectoryNames::read(folder, [&](std::string_view name, EntryKind kind) {
     if (kind != EntryKind::file && kind != EntryKind::link) return false;
-    if (!name.ends_with(".gguf")) return false;
+    if (!name.ends_with(".gguf") || name.starts_with('.')) return false;  // "._x.gguf": attributes, written by macOS
     const auto split = gguf::parse_split_name(name);
     if (!is_companion_name(name)) models += !split || split->number == 1 ? 1 : 0;
     return name.find("mmproj") != name.npos;

@@ -95,9 +95,10 @@ std::string hub_root() {
 
 std::string flat_root() {
   if (auto root = folder_variable("LLAMA_CACHE")) return *root;
+  // macOS, where llama.cpp ignores XDG_CACHE_HOME.
+  if (const std::string caches = in_home("Library/Caches"); os::is_folder(caches)) return path_in(caches, "llama.cpp");
   if (auto root = folder_variable("XDG_CACHE_HOME", "llama.cpp")) return *root;
-  const std::string caches = in_home("Library/Caches");  // macOS
-  return os::is_folder(caches) ? path_in(caches, "llama.cpp") : in_home(".cache/llama.cpp");
+  return in_home(".cache/llama.cpp");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -57,7 +58,9 @@ struct CloseFolder {
   void operator()(DIR* stream) const { ::closedir(stream); }
 };
 
+#ifdef O_NOATIME
 bool keeps_access_times = false;
+#endif
 
 int open_at(int directory, const char* path, int flags) {
 #ifdef O_NOATIME
@@ -206,7 +209,11 @@ int open(const std::string& path, unsigned flags) {
 }
 
 void keep_access_times() {
+#if defined(__APPLE__)
+  ::setiopolicy_np(IOPOL_TYPE_VFS_ATIME_UPDATES, IOPOL_SCOPE_PROCESS, IOPOL_ATIME_UPDATES_OFF);
+#elif defined(O_NOATIME)
   keeps_access_times = true;
+#endif
 }
 
 int create(const std::string& path, unsigned mode) {
@@ -274,7 +281,8 @@ bool sync_folder(const std::string& folder) {
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   // A folder can be writable but not readable; it cannot be synced then.
   if (descriptor < 0) return errno == EACCES;
-  const bool is_synced = sync(descriptor) || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+  const bool is_synced = sync(descriptor) || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ||
+                         errno == ENOTSUP;  // another number on macOS
   const int reason = errno;
   ::close(descriptor);
   errno = reason;
