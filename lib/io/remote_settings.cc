@@ -35,15 +35,11 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(space) - first + 1));
 }
 
-std::string home_folder() {
-  return environment_variable("HOME").value_or(environment_variable("USERPROFILE").value_or(""));
-}
-
 std::string token_file() {
   if (const auto path = environment_variable("HF_TOKEN_PATH")) return *path;
   if (const auto home = environment_variable("HF_HOME")) return *home + "/token";
   if (const auto cache = environment_variable("XDG_CACHE_HOME")) return *cache + "/huggingface/token";
-  return home_folder() + "/.cache/huggingface/token";
+  return os::home_folder() + "/.cache/huggingface/token";
 }
 
 // Returns the bytes of a regular file; nullopt if it has more than `most` or cannot be read.
@@ -125,7 +121,7 @@ constexpr u64 max_entry = u64{65} << 20;
 // Returns the cache folder, creating it for this user only if it does not exist. Empty if that fails.
 std::string folder() {
   const auto set = environment_variable("XDG_CACHE_HOME");
-  const std::string home = home_folder();
+  const std::string home = os::home_folder();
   if (!set && home.empty()) return {};
   const std::string base = os::from_native(set ? *set : home + "/.cache");
   if (!os::is_absolute(base)) return {};

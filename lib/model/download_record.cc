@@ -244,7 +244,7 @@ Result<OllamaLayer> read_layer(json::Element element, std::string where) {
 std::string OllamaManifest::blob(const OllamaLayer& layer) const {
   const std::string path = blobs + "/sha256-" + layer.hex;
   const std::string older = blobs + "/sha256:" + layer.hex;
-  return !is_present(path) && is_present(older) ? older : path;
+  return !is_present(path) && os::link_status(older) ? older : path;
 }
 
 bool is_ollama_manifest(const std::string& path) {

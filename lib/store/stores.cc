@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/os/files.h"
+#include "base/os/process.h"
 #include "base/path.h"
 #include "io/model_folder.h"
 #include "io/random_access_file.h"
@@ -26,13 +27,6 @@ constexpr std::array<StoreInfo, 4> infos = {{
     {StoreKind::llama_cpp, "llama.cpp", "llama.cpp", "llama.cpp:FILE or llama.cpp:ORG/REPO[/FILE]"},
 }};
 
-std::string home_folder() {
-  for (const char* name : {"HOME", "USERPROFILE"}) {
-    if (auto value = environment_variable(name)) return os::from_native(std::move(*value));
-  }
-  return {};
-}
-
 std::string without_last_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -41,7 +35,7 @@ std::string without_last_slash(std::string path) {
 // Returns a folder that a variable or a settings file names; "~/" stands for the home folder.
 std::string named_folder(std::string path) {
   path = os::from_native(std::move(path));
-  if (path.starts_with("~/")) path = path_in(home_folder(), path.substr(2));
+  if (path.starts_with("~/")) path = path_in(os::home_folder(), path.substr(2));
   return without_last_slash(std::move(path));
 }
 
@@ -53,14 +47,17 @@ std::optional<std::string> folder_variable(const char* name, std::string_view be
 }
 
 std::string in_home(std::string_view below) {
-  const std::string home = home_folder();
+  const std::string home = os::home_folder();
   return home.empty() ? std::string() : path_in(home, below);
 }
 
 std::vector<std::string> ollama_roots() {
   std::vector<std::string> roots;
   roots.push_back(folder_variable("OLLAMA_MODELS").value_or(in_home(".ollama/models")));
-  roots.emplace_back("/usr/share/ollama/.ollama/models");  // of the Linux service
+  // The home of the user that Ollama's Linux service runs as.
+  if (const std::string service = "/usr/share/ollama"; os::is_folder(service)) {
+    roots.push_back(service + "/.ollama/models");
+  }
   return roots;
 }
 
@@ -95,6 +92,7 @@ std::string hub_root() {
 
 std::string flat_root() {
   if (auto root = folder_variable("LLAMA_CACHE")) return *root;
+  if (auto root = folder_variable("LOCALAPPDATA", "llama.cpp")) return *root;  // Windows
   // macOS, where llama.cpp ignores XDG_CACHE_HOME.
   if (const std::string caches = in_home("Library/Caches"); os::is_folder(caches)) return path_in(caches, "llama.cpp");
   if (auto root = folder_variable("XDG_CACHE_HOME", "llama.cpp")) return *root;

@@ -31,8 +31,8 @@ struct StoreRoot {
 };
 
 /// Returns the roots of a kind in the order in which its program looks for them; the first is the one that it would
-/// write to. A variable that is set replaces the roots after it, as it does for the program; Ollama's Linux service has
-/// its own folder, which always counts.
+/// write to. A variable that is set replaces the roots after it, as it does for the program. Ollama's Linux service has
+/// its own folder, which counts as well if that service is installed.
 std::vector<StoreRoot> store_roots(StoreKind kind);
 
 /// Returns the roots of all kinds. A folder that two programs share is listed once per layout, for the first of them.

@@ -87,6 +87,10 @@ std::optional<std::string> environment(const char* name) {
   return value;
 }
 
+std::string home_folder() {
+  return environment("HOME").value_or("");
+}
+
 void set_default(const char* name, const std::string& value) {
   ::setenv(name, value.c_str(), 0);
 }

@@ -202,6 +202,10 @@ std::optional<std::string> environment(const char* name) {
   return narrow(value);
 }
 
+std::string home_folder() {
+  return from_native(environment("USERPROFILE").value_or(""));
+}
+
 void set_default(const char* name, const std::string& value) {
   const auto wide_name = wide(name), wide_value = wide(value);
   if (wide_name && wide_value && !environment(name)) ::SetEnvironmentVariableW(wide_name->c_str(), wide_value->c_str());
