@@ -145,8 +145,8 @@ inline bool remove_folder(const std::string& path) {
 bool make_folder(const std::string& path, unsigned mode);
 bool set_mode(const std::string& path, unsigned mode);
 /// Renames a file or folder atomically: an existing file (Windows: not a folder) of that name is replaced, and the name
-/// exists at every moment. Windows: fails with EACCES while another program has the replaced file open without sharing
-/// its removal.
+/// exists at every moment. Windows: fails with EACCES while the replaced file is open, unless the file system is NTFS
+/// and those who opened it share its removal, as open() does.
 bool rename(const std::string& from, const std::string& to);
 /// Renames atomically, or fails with EEXIST if the name is taken. May be unsupported; see rename_is_unsupported().
 bool rename_new(const std::string& from, const std::string& to);

@@ -1,4 +1,8 @@
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <vector>
 
 #include "base/os/files.h"
 #include "base/os/sharing.h"
@@ -23,6 +27,30 @@ bool move_file(const std::string& from, const std::string& to, DWORD flags) {
   if (!target) return false;
   return with_native(
       from, [&](const wchar_t* name) { return ::MoveFileExW(name, target->c_str(), flags | MOVEFILE_WRITE_THROUGH); });
+}
+
+// Renames as POSIX does, which Windows 10 can on NTFS: the replaced file may be open if those who opened it share its
+// removal. Returns false where that is impossible.
+bool rename_as_posix(const std::wstring& from, const std::wstring& to) {
+  struct Renaming {  // FILE_RENAME_INFO with flags, which older headers lack
+    DWORD flags;
+    HANDLE folder;
+    DWORD bytes;
+    wchar_t name[1];
+  };
+  constexpr auto renaming_with_flags = static_cast<FILE_INFO_BY_HANDLE_CLASS>(22);  // FileRenameInfoEx
+  constexpr DWORD replaces = 1, is_as_posix = 2;
+  const Handle file(::CreateFileW(
+      from.c_str(), DELETE | SYNCHRONIZE, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+      OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_WRITE_THROUGH, nullptr));
+  if (!file.is_open()) return false;
+  const std::size_t bytes = to.size() * sizeof(wchar_t);
+  std::vector<std::byte> info(sizeof(Renaming) + bytes);
+  const Renaming head{replaces | is_as_posix, nullptr, static_cast<DWORD>(bytes), {}};
+  std::memcpy(info.data(), &head, sizeof head);
+  std::memcpy(info.data() + offsetof(Renaming, name), to.data(), bytes);
+  return ::SetFileInformationByHandle(file.value(), renaming_with_flags, info.data(),
+                                      static_cast<DWORD>(info.size())) != 0;
 }
 
 }  // namespace
@@ -51,6 +79,8 @@ bool set_mode(const std::string&, unsigned) {
 }
 
 bool rename(const std::string& from, const std::string& to) {
+  const auto source = native(from), target = native(to);
+  if (source && target && rename_as_posix(*source, *target)) return true;
   return move_file(from, to, MOVEFILE_REPLACE_EXISTING);
 }
 
@@ -74,11 +104,15 @@ bool link(const std::string& existing, const std::string& name) {
 }
 
 bool symbolic_link(const std::string& target, const std::string& name) {
-  const auto wanted = native(target);
+  // Only absolute targets have the native form; a relative one begins at the link's folder.
+  const std::string from_here = is_absolute(target) ? target : name.substr(0, name.rfind('/') + 1) + target;
+  auto wanted = is_absolute(target) ? native(target) : wide(target);
   if (!wanted) return false;
-  constexpr DWORD without_privilege = 2;  // SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE, for developer mode
-  return with_native(
-      name, [&](const wchar_t* link) { return ::CreateSymbolicLinkW(link, wanted->c_str(), without_privilege) != 0; });
+  std::replace(wanted->begin(), wanted->end(), L'/', L'\\');
+  DWORD flags = 2;  // SYMBOLIC_LINK_FLAG_ALLOW_UNPRIVILEGED_CREATE, for developer mode
+  if (is_folder(from_here)) flags |= SYMBOLIC_LINK_FLAG_DIRECTORY;
+  return with_native(name,
+                     [&](const wchar_t* link) { return ::CreateSymbolicLinkW(link, wanted->c_str(), flags) != 0; });
 }
 
 bool clone(const std::string&, const std::string&) {
