@@ -121,6 +121,7 @@ TEST(VerifyProperty, EveryCorruptedHeaderByteGivesAnAnswer) {
   }
 }
 
+// In cmd, "verify" alone is a command of cmd itself.
 TEST(VerifyProperty, TheProgramKeepsItsExitCodes) {
   const test::TempDir folder;
   const std::string file = samples()[1].build();
@@ -128,10 +129,10 @@ TEST(VerifyProperty, TheProgramKeepsItsExitCodes) {
     std::string changed = file;
     changed[at] = static_cast<char>(~changed[at]);
     const std::string path = folder.write("m.gguf", changed);
-    const int status = test::run("verify --data --json " + path).status;
+    const int status = test::run("modelutils verify --data --json " + path).status;
     EXPECT_TRUE(status == 0 || status == 1 || (status == 3 && at < 4)) << "byte " << at << ": " << status;
     folder.write("m.gguf", file.substr(0, at));
-    const int cut = test::run("verify --data " + path).status;
+    const int cut = test::run("modelutils verify --data " + path).status;
     EXPECT_EQ(cut, at < 4 ? 3 : at < end_of_data(file) ? 1 : 0) << "cut at " << at;
   }
 }

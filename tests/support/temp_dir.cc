@@ -1,7 +1,12 @@
 #include "support/temp_dir.h"
 
-#ifndef _WIN32
+#ifdef _WIN32
+#include <fcntl.h>
+#include <io.h>
+#else
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #endif
 
 #include <algorithm>
@@ -11,6 +16,9 @@
 #include <fstream>
 #include <random>
 #include <sstream>
+
+#include "base/os/files.h"
+#include "base/os/sharing.h"
 
 namespace modelutils::test {
 
@@ -49,6 +57,78 @@ std::string read_file(const std::string& path) {
   std::ostringstream content;
   content << in.rdbuf();
   return std::move(content).str();
+}
+
+#ifdef _WIN32
+Pipe::Pipe() {
+  int ends[2];
+  if (::_pipe(ends, 1 << 16, _O_BINARY | _O_NOINHERIT) != 0) std::abort();
+  read_end = ends[0];
+  write_end = ends[1];
+}
+
+void make_fifo(const std::string&) {
+  std::abort();
+}
+
+bool is_root() {
+  return false;
+}
+
+void give_to(unsigned, const std::string&) {
+  std::abort();
+}
+
+AsNobody::AsNobody() {
+  std::abort();
+}
+AsNobody::~AsNobody() = default;
+
+bool can_link() {
+  static const bool is_able = [] {
+    const TempDir folder;
+    const std::string name = folder.file("link");
+    if (!os::symbolic_link("target", name)) return false;
+    const auto made = os::link_status(name);  // wine reports success and makes none
+    return made && made->is_link();
+  }();
+  return is_able;
+}
+#else
+Pipe::Pipe() {
+  int ends[2];
+  if (::pipe(ends) != 0) std::abort();
+  read_end = ends[0];
+  write_end = ends[1];
+}
+
+void make_fifo(const std::string& path) {
+  constexpr mode_t for_owner = 0600;
+  if (::mkfifo(path.c_str(), for_owner) != 0) std::abort();
+}
+
+bool is_root() {
+  return ::getuid() == 0;
+}
+
+void give_to(unsigned user, const std::string& path) {
+  if (::chown(path.c_str(), user, 0) != 0) std::abort();
+}
+
+AsNobody::AsNobody() {
+  if (is_root() && ::seteuid(nobody) != 0) std::abort();
+}
+AsNobody::~AsNobody() {
+  if (is_root() && ::seteuid(0) != 0) std::abort();
+}
+
+bool can_link() {
+  return true;
+}
+#endif
+
+void make_link(const std::string& target, const std::string& name) {
+  if (!os::symbolic_link(target, name)) std::abort();
 }
 
 bool have_shared() {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/os/files.h"
 #include "c_api/handle.h"
 #include "model/mlx/modules.h"
 #include "support/gguf_builder.h"
@@ -250,7 +251,7 @@ TEST(CApi, AFileThatIsReplacedStaysTheOldOne) {
   const std::string path = folder.write("m.gguf", GgufBuilder().f32_tensor("t", {4}).build());
   const Model model = open(path);
   ASSERT_TRUE(model);
-  std::filesystem::rename(folder.write("new", "something else"), path);
+  ASSERT_TRUE(os::rename(folder.write("new", "something else"), path));
   const void* data = nullptr;
   ASSERT_EQ(mu_tensor_data(model.get(), 0, &data, nullptr), MU_OK);
   float values[4];

@@ -1,10 +1,8 @@
 #include "edit/in_place.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include <filesystem>
 
 #include "base/os/files.h"
 #include "formats/gguf/edit_journal.h"
@@ -29,39 +27,36 @@ class EditInPlace : public testing::Test {
 
 TEST_F(EditInPlace, RefusesAFileThatIsMappedSomewhere) {
   if (os::take_lease(-1) == ENOSYS) GTEST_SKIP() << "a system without leases does not tell";
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = os::open(path_, os::reading);
   ASSERT_GE(descriptor, 0);
-  void* mapped = ::mmap(nullptr, 16, PROT_READ, MAP_SHARED, descriptor, 0);
-  ASSERT_NE(mapped, MAP_FAILED);
-  ::close(descriptor);
+  const std::byte* mapped = os::map(descriptor, 16);
+  ASSERT_NE(mapped, nullptr);
+  os::close(descriptor);
   EXPECT_EQ(refusal(), "edit-in-use");
   EXPECT_EQ(refusal(true), "");
   ASSERT_EQ(remarks_.size(), 1U);
   EXPECT_EQ(remarks_.front().code, "edit-in-use");
-  ::munmap(mapped, 16);
+  os::unmap(mapped, 16);
   EXPECT_EQ(refusal(), "");
   EXPECT_TRUE(remarks_.empty());
 }
 
 TEST_F(EditInPlace, RefusesAFileOfAnotherUser) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
-  constexpr uid_t nobody = 65534;
-  ASSERT_EQ(::chmod(dir_.path().c_str(), 0777), 0);
-  ASSERT_EQ(::chmod(path_.c_str(), 0666), 0);
-  ASSERT_EQ(::seteuid(nobody), 0);
-  const std::string code = refusal(true);
-  ASSERT_EQ(::seteuid(0), 0);
-  EXPECT_EQ(code, "edit-owner");
+  if (!test::is_root()) GTEST_SKIP() << "only root can be somebody else";
+  ASSERT_TRUE(os::set_mode(dir_.path(), 0777));
+  ASSERT_TRUE(os::set_mode(path_, 0666));
+  const test::AsNobody user;
+  EXPECT_EQ(refusal(true), "edit-owner");
 }
 
 TEST_F(EditInPlace, RefusesASecondEditWhateverItsName) {
   const std::string other = dir_.file("other.gguf");
-  ASSERT_EQ(::link(path_.c_str(), other.c_str()), 0);
-  const int first = ::open(other.c_str(), O_RDWR | O_CLOEXEC);
+  std::filesystem::create_hard_link(path_, other);
+  const int first = os::open(other, os::reading_and_writing);
   ASSERT_EQ(lock_for_edit(first), EditLock::taken);
   EXPECT_TRUE(is_edit_locked((*RandomAccessFile::open(path_))->descriptor()));
   EXPECT_EQ(refusal(true), "edit-in-use");
-  ::close(first);
+  os::close(first);
   EXPECT_EQ(refusal(true), "");
 }
 
@@ -93,7 +88,7 @@ class Recover : public EditInPlace {
                                  .ranges = {{0, "old", "new"}}}
                    .encode();
   }
-  bool is_there(const std::string& name) const { return ::access(dir_.file(name).c_str(), F_OK) == 0; }
+  bool is_there(const std::string& name) const { return std::filesystem::exists(dir_.file(name)); }
 
   std::string journal_;
 };
@@ -116,7 +111,7 @@ TEST_F(Recover, TheJournalOfAFileThatIsThereStays) {
 }
 
 TEST_F(Recover, ThroughAHardLink) {
-  ASSERT_EQ(::link(path_.c_str(), dir_.file("other").c_str()), 0);
+  std::filesystem::create_hard_link(path_, dir_.file("other"));
   dir_.write("m.gguf.edit-journal", journal_);
   EXPECT_EQ(recover_header(dir_.file("other"), {}, remarks_), Recovery::restored);
   EXPECT_EQ(test::read_file(path_), "old header..data");

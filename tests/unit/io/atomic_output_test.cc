@@ -1,13 +1,11 @@
 #include "io/atomic_output.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/os/files.h"
 #include "io/copy_range.h"
 #include "support/temp_dir.h"
 
@@ -99,15 +97,15 @@ TEST(AtomicOutput, DoesNotReplaceWithoutForce) {
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, "out-exists");
   EXPECT_EQ(refused.error().kind, ErrorKind::output);
-  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  ASSERT_TRUE(os::set_mode(path, 0640));
   AtomicOutput output = create(path, true);
   EXPECT_TRUE(output.append(bytes_of("new")).has_value());
   EXPECT_EQ(read_file(path), "old") << "until it is committed";
   EXPECT_TRUE(output.commit().has_value());
   EXPECT_EQ(read_file(path), "new");
-  struct stat status {};
-  ASSERT_EQ(::stat(path.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0640u) << "the permissions stay";
+  if (test::is_posix) {
+    EXPECT_EQ(os::status(path)->mode, 0640u) << "the permissions stay";
+  }
 }
 
 TEST(AtomicOutput, AFileThatAppearsMeanwhileIsNotReplaced) {
@@ -121,9 +119,10 @@ TEST(AtomicOutput, AFileThatAppearsMeanwhileIsNotReplaced) {
 }
 
 TEST(AtomicOutput, ASymbolicLinkStaysOne) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   const TempDir folder;
   folder.write("real", "old");
-  std::filesystem::create_symlink("real", folder.file("link"));
+  test::make_link("real", folder.file("link"));
   AtomicOutput output = create(folder.file("link"), true);
   EXPECT_TRUE(output.append(bytes_of("new")).has_value());
   EXPECT_TRUE(output.commit().has_value());
@@ -132,8 +131,9 @@ TEST(AtomicOutput, ASymbolicLinkStaysOne) {
 }
 
 TEST(AtomicOutput, ALinkToNothingIsRefused) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   const TempDir folder;
-  std::filesystem::create_symlink("nothing", folder.file("link"));
+  test::make_link("nothing", folder.file("link"));
   for (const bool force : {false, true}) {
     const OutputOptions options{.force = force, .inputs = {}, .binary = true};
     const auto refused = AtomicOutput::create(folder.file("link"), options);
@@ -164,6 +164,7 @@ TEST(AtomicOutput, NamesWhatCannotBeWritten) {
 }
 
 TEST(AtomicOutput, ADeviceIsWrittenInPlace) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no /dev";
   AtomicOutput null = create("/dev/null");
   EXPECT_FALSE(null.is_seekable());
   EXPECT_TRUE(null.append(bytes_of("x")).has_value());
@@ -201,9 +202,10 @@ TEST(AtomicOutput, IfOneFailsTheOthersAreTakenBack) {
 }
 
 TEST(AtomicOutput, IfOneFailsWhatTheOthersReplacedIsBack) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   const TempDir folder;
   for (const char* name : {"a", "b", "d"}) folder.write(name, std::string("old ") + name);
-  std::filesystem::create_symlink("b", folder.file("link"));
+  test::make_link("b", folder.file("link"));
   std::vector<AtomicOutput> outputs;
   for (const char* name : {"a", "link", "c", "d"}) {
     outputs.push_back(create(folder.file(name), true));
@@ -254,19 +256,24 @@ TEST(CopyRange, CopiesAPiece) {
   EXPECT_TRUE(read_file(folder.file("out")) == "head" + content.substr(1000, 600000) + "tail");
 }
 
-TEST(CopyRange, IntoAPipeAndBeyondTheEnd) {
+TEST(CopyRange, IntoAPipe) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no FIFOs";
   const TempDir folder;
   const auto source = RandomAccessFile::open(folder.write("in", "0123456789")).value();
-  ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
-  const int reader = ::open(folder.file("fifo").c_str(), O_RDONLY | O_NONBLOCK);
+  test::make_fifo(folder.file("fifo"));
+  const int reader = os::open(folder.file("fifo"), os::reading | os::no_wait);
   AtomicOutput fifo = create(folder.file("fifo"));
   EXPECT_FALSE(fifo.is_seekable());
   EXPECT_TRUE(copy_range(*source, 2, 5, fifo).has_value());
   char got[10];
-  EXPECT_EQ(::read(reader, got, sizeof got), 5);
+  EXPECT_EQ(os::read(reader, got, sizeof got), 5);
   EXPECT_EQ(std::string_view(got, 5), "23456");
-  ::close(reader);
+  os::close(reader);
+}
 
+TEST(CopyRange, NotBeyondTheEnd) {
+  const TempDir folder;
+  const auto source = RandomAccessFile::open(folder.write("in", "0123456789")).value();
   AtomicOutput output = create(folder.file("out"));
   const Status status = copy_range(*source, 5, 6, output);
   ASSERT_FALSE(status.has_value());

@@ -2,7 +2,6 @@
 #include "io/model_folder.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -12,7 +11,6 @@ namespace modelutils {
 namespace {
 
 using std::filesystem::create_directories;
-using std::filesystem::create_symlink;
 
 class ModelFolderTest : public testing::Test {
  protected:
@@ -37,9 +35,10 @@ class ModelFolderTest : public testing::Test {
 };
 
 TEST_F(ModelFolderTest, OnlyWhatIsNotThereIsAbsent) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("file", "x");
-  create_symlink("nowhere", dir.file("dangling"));
-  create_symlink("loop", dir.file("loop"));
+  test::make_link("nowhere", dir.file("dangling"));
+  test::make_link("loop", dir.file("loop"));
   EXPECT_TRUE(is_present(dir.file("file")));
   EXPECT_TRUE(is_present(dir.file("dangling")));
   EXPECT_TRUE(is_present(dir.file("loop")));
@@ -50,13 +49,14 @@ TEST_F(ModelFolderTest, OnlyWhatIsNotThereIsAbsent) {
 }
 
 TEST_F(ModelFolderTest, Listing) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("b", "");
   dir.write("a", "");
   dir.write(".c", "");
   EXPECT_EQ(*list_if_present(dir.path()), (std::vector<std::string>{".c", "a", "b"}));
   EXPECT_TRUE(list_if_present(dir.file("none"))->empty());
   EXPECT_TRUE(list_if_present(dir.file("a"))->empty());
-  create_symlink("loop", dir.file("loop"));
+  test::make_link("loop", dir.file("loop"));
   EXPECT_EQ(list_if_present(dir.file("loop")).error().code, "io-open");
   EXPECT_EQ(list_if_present(dir.file("loop")).error().file, dir.file("loop"));
 }
@@ -68,13 +68,14 @@ TEST_F(ModelFolderTest, PathsOfFiles) {
 }
 
 TEST_F(ModelFolderTest, LinksInsideTheFolderAreNormal) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("m/real", "text");
   dir.write("m/sub/real", "below");
-  create_symlink("real", dir.file("m/link"));
-  create_symlink("link", dir.file("m/link-to-link"));
-  create_symlink(dir.file("m/sub/real"), dir.file("m/absolute"));
-  create_symlink("../m/real", dir.file("m/out-and-in"));
-  create_symlink("m", dir.file("other-name"));
+  test::make_link("real", dir.file("m/link"));
+  test::make_link("link", dir.file("m/link-to-link"));
+  test::make_link(dir.file("m/sub/real"), dir.file("m/absolute"));
+  test::make_link("../m/real", dir.file("m/out-and-in"));
+  test::make_link("m", dir.file("other-name"));
   for (const std::string& folder : {dir.file("m"), dir.file("m/"), dir.file("other-name")}) {
     EXPECT_EQ(opened(folder, "real"), "text");
     EXPECT_EQ(opened(folder, "link"), "text");
@@ -86,12 +87,13 @@ TEST_F(ModelFolderTest, LinksInsideTheFolderAreNormal) {
 }
 
 TEST_F(ModelFolderTest, LinksOutOfTheFolderAreTold) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("secret", "s");
   dir.write("m2/secret", "s2");
   create_directories(dir.file("m"));
-  create_symlink("../secret", dir.file("m/up"));
-  create_symlink(dir.file("m2/secret"), dir.file("m/beside"));  // "…/m" is a prefix of "…/m2", but not its parent
-  create_symlink("up", dir.file("m/through"));
+  test::make_link("../secret", dir.file("m/up"));
+  test::make_link(dir.file("m2/secret"), dir.file("m/beside"));  // "…/m" is a prefix of "…/m2", but not its parent
+  test::make_link("up", dir.file("m/through"));
   EXPECT_EQ(opened(dir.file("m"), "up"), "outside: s");
   EXPECT_EQ(opened(dir.file("m"), "beside"), "outside: s2");
   EXPECT_EQ(opened(dir.file("m"), "through"), "outside: s");
@@ -99,6 +101,7 @@ TEST_F(ModelFolderTest, LinksOutOfTheFolderAreTold) {
 
 // snapshots/REVISION/NAME -> ../../blobs/HASH
 TEST_F(ModelFolderTest, TheBlobsOfTheModelsOwnCacheAreNotOutside) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("models--o--n/blobs/1", "own");
   dir.write("models--o--x/blobs/1", "another model's");
   dir.write("models--o--n/secret", "not a blob");
@@ -106,12 +109,12 @@ TEST_F(ModelFolderTest, TheBlobsOfTheModelsOwnCacheAreNotOutside) {
   dir.write("blobs/1", "nobody's");
   const std::string snapshot = dir.file("models--o--n/snapshots/r");
   create_directories(snapshot + "/sub");
-  create_symlink("../../blobs/1", snapshot + "/own");
-  create_symlink("../../../blobs/1", snapshot + "/sub/own");
-  create_symlink("../../../models--o--x/blobs/1", snapshot + "/other");
-  create_symlink("../../secret", snapshot + "/secret");
-  create_symlink("../../blobs-2/1", snapshot + "/alike");
-  create_symlink("../../../blobs/1", snapshot + "/nobody");
+  test::make_link("../../blobs/1", snapshot + "/own");
+  test::make_link("../../../blobs/1", snapshot + "/sub/own");
+  test::make_link("../../../models--o--x/blobs/1", snapshot + "/other");
+  test::make_link("../../secret", snapshot + "/secret");
+  test::make_link("../../blobs-2/1", snapshot + "/alike");
+  test::make_link("../../../blobs/1", snapshot + "/nobody");
   EXPECT_EQ(opened(snapshot, "own"), "own");
   EXPECT_EQ(opened(snapshot, "sub/own"), "own");
   EXPECT_EQ(opened(snapshot, "other"), "another model's") << "in the same cache";
@@ -119,14 +122,15 @@ TEST_F(ModelFolderTest, TheBlobsOfTheModelsOwnCacheAreNotOutside) {
   EXPECT_EQ(opened(snapshot, "alike"), "not a blob");
   EXPECT_EQ(opened(snapshot, "nobody"), "outside: nobody's") << "beside the repositories, but no shared blob";
   create_directories(dir.file("m"));
-  create_symlink(dir.file("models--o--n/blobs/1"), dir.file("m/own"));
+  test::make_link(dir.file("models--o--n/blobs/1"), dir.file("m/own"));
   EXPECT_EQ(opened(dir.file("m"), "own"), "outside: own") << "a folder that is in no cache";
-  create_symlink(snapshot, dir.file("shortcut"));
+  test::make_link(snapshot, dir.file("shortcut"));
   EXPECT_EQ(opened(dir.file("shortcut"), "own"), "own");
 }
 
 // snapshots/REVISION/NAME -> ../../blobs/ETAG -> ../../blobs/ab/ab01
 TEST_F(ModelFolderTest, TheSharedBlobsOfTheCacheAreNotOutside) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("hub/blobs/ab/ab01", "shared");
   dir.write("hub/blobs/ab/cd01", "of another letter");
   dir.write("secret", "s");
@@ -134,21 +138,21 @@ TEST_F(ModelFolderTest, TheSharedBlobsOfTheCacheAreNotOutside) {
   create_directories(blobs);
   create_directories(snapshot);
   const auto link = [&](const std::string& name, const std::string& target) {
-    create_symlink(target, blobs + "/" + name);
-    create_symlink("../../blobs/" + name, snapshot + "/" + name);
+    test::make_link(target, blobs + "/" + name);
+    test::make_link("../../blobs/" + name, snapshot + "/" + name);
   };
   link("shared", "../../blobs/ab/ab01");
   link("absolute", dir.file("hub/blobs/ab/ab01"));
   link("other-letter", "../../blobs/ab/cd01");
   link("away", "../../../secret");
   link("out-and-in", "../../../back");
-  create_symlink("hub/blobs/ab/ab01", dir.file("back"));
+  test::make_link("hub/blobs/ab/ab01", dir.file("back"));
   link("circle", "circle-2");
   link("circle-2", "circle");
   link("gone", "../../blobs/ab/ab02");
-  create_symlink("../../../blobs/ab/ab01", snapshot + "/straight");
-  create_symlink("hub", dir.file("alias"));
-  create_symlink(dir.file("alias/blobs/ab/ab01"), snapshot + "/by-alias");
+  test::make_link("../../../blobs/ab/ab01", snapshot + "/straight");
+  test::make_link("hub", dir.file("alias"));
+  test::make_link(dir.file("alias/blobs/ab/ab01"), snapshot + "/by-alias");
   for (const std::string& folder : {snapshot, dir.file("alias/models--o--n/snapshots/r")}) {
     EXPECT_EQ(opened(folder, "shared"), "shared");
     EXPECT_EQ(opened(folder, "absolute"), "shared");
@@ -163,28 +167,32 @@ TEST_F(ModelFolderTest, TheSharedBlobsOfTheCacheAreNotOutside) {
 }
 
 TEST_F(ModelFolderTest, WhatCannotBeOpened) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("m/file", "x");
   create_directories(dir.file("m/directory"));
-  create_symlink("nowhere", dir.file("m/dangling"));
-  create_symlink("loop", dir.file("m/loop"));
-  create_symlink("/dev/null", dir.file("m/device"));
-  ASSERT_EQ(::mkfifo(dir.file("m/fifo").c_str(), 0600), 0);
+  test::make_link("nowhere", dir.file("m/dangling"));
+  test::make_link("loop", dir.file("m/loop"));
+  test::make_link("/dev/null", dir.file("m/device"));
+  if (test::is_posix) test::make_fifo(dir.file("m/fifo"));
   EXPECT_EQ(opened(dir.file("m"), "none"), "io-open");
   EXPECT_EQ(opened(dir.file("m"), "file/below"), "io-open");
   EXPECT_EQ(opened(dir.file("m"), "dangling"), "io-open");
   EXPECT_EQ(opened(dir.file("m"), "loop"), "io-open");
   EXPECT_EQ(opened(dir.file("m"), "directory"), "io-directory");
-  EXPECT_EQ(opened(dir.file("m"), "fifo"), "io-not-regular");
-  EXPECT_EQ(opened(dir.file("m"), "device"), "io-not-regular");
+  if (test::is_posix) {
+    EXPECT_EQ(opened(dir.file("m"), "fifo"), "io-not-regular");
+    EXPECT_EQ(opened(dir.file("m"), "device"), "io-not-regular");
+  }
   EXPECT_EQ(opened(dir.file("none"), "file"), "io-open");
   EXPECT_EQ(open_in_folder(dir.file("m"), "loop").error().file, dir.file("m/loop"));
 }
 
 TEST_F(ModelFolderTest, LinkedDirectoriesOnTheWayAreTold) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("m/real/file", "x");
   dir.write("elsewhere/file", "y");
-  create_symlink("real", dir.file("m/linked"));
-  create_symlink("../elsewhere", dir.file("m/away"));
+  test::make_link("real", dir.file("m/linked"));
+  test::make_link("../elsewhere", dir.file("m/away"));
   EXPECT_FALSE(open_in_folder(dir.file("m"), "real/file")->is_below_linked_dir);
   EXPECT_TRUE(open_in_folder(dir.file("m"), "linked/file")->is_below_linked_dir);
   EXPECT_FALSE(open_in_folder(dir.file("m"), "linked/file")->is_outside);
@@ -193,10 +201,11 @@ TEST_F(ModelFolderTest, LinkedDirectoriesOnTheWayAreTold) {
 }
 
 TEST_F(ModelFolderTest, SideFiles) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("m/file", "x");
   dir.write("secret", "s");
-  create_symlink("../secret", dir.file("m/link"));
-  create_symlink("loop", dir.file("m/loop"));
+  test::make_link("../secret", dir.file("m/link"));
+  test::make_link("loop", dir.file("m/loop"));
   const std::string path = dir.file("m");
   EXPECT_EQ(side_file(path, "file"), "x");
   EXPECT_EQ(side_file(path, "none"), "absent");

@@ -1,13 +1,11 @@
 // Byte sources: files, memory, pipes, mappings.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
+#include "base/os/files.h"
 #include "io/copy_range.h"
 #include "io/random_access_file.h"
 #include "support/temp_dir.h"
@@ -39,7 +37,8 @@ TEST(RandomAccessFile, ReadsByPosition) {
   EXPECT_EQ(read_all(*file, 1000), "end");
   EXPECT_EQ(read_all(*file, 1003), "");
   EXPECT_EQ(read_all(*file, ~u64{0}), "");
-  std::filesystem::create_symlink(path, folder.file("link"));
+  if (!test::can_link()) return;
+  test::make_link(path, folder.file("link"));
   EXPECT_EQ(read_all(*RandomAccessFile::open(folder.file("link")).value(), 1000), "end");
 }
 
@@ -51,20 +50,21 @@ TEST(RandomAccessFile, NamesWhatCannotBeOpened) {
   EXPECT_NE(absent.error().message.find("No such file"), std::string::npos);
   EXPECT_EQ(absent.error().file, folder.file("absent"));
   EXPECT_EQ(RandomAccessFile::open(folder.path()).error().code, "io-directory");
+  if (!test::is_posix) return;
   EXPECT_EQ(RandomAccessFile::open("/dev/null").error().code, "io-not-regular");
-  ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
+  test::make_fifo(folder.file("fifo"));
   EXPECT_EQ(RandomAccessFile::open(folder.file("fifo")).error().code, "io-not-regular") << "and does not wait";
-  if (::geteuid() != 0) {
-    ASSERT_EQ(::chmod(folder.write("secret", "x").c_str(), 0), 0);
-    EXPECT_EQ(RandomAccessFile::open(folder.file("secret")).error().code, "io-open");
-  }
+  ASSERT_TRUE(os::set_mode(folder.path(), 0755));
+  ASSERT_TRUE(os::set_mode(folder.write("secret", "x"), 0));
+  const test::AsNobody user;  // root can read every file
+  EXPECT_EQ(RandomAccessFile::open(folder.file("secret")).error().code, "io-open");
 }
 
 TEST(RandomAccessFile, AFileThatShrinksIsAnError) {
   const TempDir folder;
   const std::string path = folder.write("f", std::string(10000, 'x'));
   const auto file = RandomAccessFile::open(path).value();
-  ASSERT_EQ(::truncate(path.c_str(), 50), 0);
+  std::filesystem::resize_file(path, 50);
   std::array<std::byte, 100> bytes{};
   EXPECT_EQ(file->read_exact(5000, bytes).error().code, "io-shrunk");
   EXPECT_EQ(file->read_exact(0, bytes).error().code, "io-shrunk");
@@ -82,28 +82,17 @@ TEST(MemoryFile, ReadsItsBytes) {
   EXPECT_EQ(file.bytes().size(), 10u);
 }
 
-struct Pipe {
-  Pipe() {
-    int ends[2];
-    if (::pipe(ends) != 0) std::abort();
-    read_end = ends[0];
-    write_end = ends[1];
-  }
-  int read_end;
-  int write_end;
-};
-
 TEST(StreamSource, KeepsWhatItReads) {
-  const Pipe pipe;
+  const test::Pipe pipe;
   std::string sent(300000, '\0');
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 7);
   std::thread writer([&] {
     for (std::size_t done = 0; done < sent.size();) {
-      const ssize_t n = ::write(pipe.write_end, sent.data() + done, std::min<std::size_t>(7777, sent.size() - done));
+      const i64 n = os::write(pipe.write_end, sent.data() + done, std::min<std::size_t>(7777, sent.size() - done));
       if (n <= 0) break;
       done += static_cast<std::size_t>(n);
     }
-    ::close(pipe.write_end);
+    os::close(pipe.write_end);
   });
   const StreamSource source("pipe", pipe.read_end);
   EXPECT_EQ(source.size(), std::nullopt);
@@ -115,7 +104,8 @@ TEST(StreamSource, KeepsWhatItReads) {
 }
 
 TEST(StreamSource, HasALimit) {
-  const int zero = ::open("/dev/zero", O_RDONLY);
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no /dev/zero";
+  const int zero = os::open("/dev/zero", os::reading);
   ASSERT_GE(zero, 0);
   const StreamSource source("zero", zero, 1 << 20);
   std::array<std::byte, 10> bytes{};
@@ -127,7 +117,8 @@ TEST(StreamSource, HasALimit) {
 
 // Reads gigabytes from a source that keeps nothing; bytes kept before are still available.
 TEST(StreamSource, GoesForward) {
-  const int zero = ::open("/dev/zero", O_RDONLY);
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no /dev/zero";
+  const int zero = os::open("/dev/zero", os::reading);
   ASSERT_GE(zero, 0);
   StreamSource source("zero", zero, 1 << 20);
   std::array<std::byte, 10> bytes{};
@@ -141,9 +132,9 @@ TEST(StreamSource, GoesForward) {
 
 // The first bytes, which have been read, stay available.
 TEST(StreamSource, KeepsItsHead) {
-  const Pipe pipe;
-  ASSERT_EQ(::write(pipe.write_end, "0123456789", 10), 10);
-  ::close(pipe.write_end);
+  const test::Pipe pipe;
+  ASSERT_EQ(os::write(pipe.write_end, "0123456789", 10), 10);
+  os::close(pipe.write_end);
   StreamSource source("pipe", pipe.read_end);
   std::array<char, 3> text{};
   const MutableBytes bytes = std::as_writable_bytes(std::span(text));
@@ -157,9 +148,9 @@ TEST(StreamSource, KeepsItsHead) {
 }
 
 TEST(StreamSource, GoesForwardToTheEnd) {
-  const Pipe pipe;
-  ASSERT_EQ(::write(pipe.write_end, "0123456789", 10), 10);
-  ::close(pipe.write_end);
+  const test::Pipe pipe;
+  ASSERT_EQ(os::write(pipe.write_end, "0123456789", 10), 10);
+  os::close(pipe.write_end);
   StreamSource source("pipe", pipe.read_end);
   source.go_forward();
   EXPECT_EQ(read_all(source, 3), "3456789");
@@ -167,7 +158,8 @@ TEST(StreamSource, GoesForwardToTheEnd) {
 }
 
 TEST(StreamSource, PassesErrorsOn) {
-  const StreamSource source("closed", ::open("/tmp", O_RDONLY));  // a directory cannot be read
+  const TempDir folder;  // which cannot be read
+  const StreamSource source("folder", os::open(folder.path(), os::reading));
   std::array<std::byte, 10> bytes{};
   EXPECT_EQ(source.read_some(0, bytes).error().code, "io-read");
 }
@@ -178,17 +170,17 @@ TEST(OpenSource, PicksTheSource) {
   const auto file = open_source(path).value();
   EXPECT_NE(file->as_file(), nullptr);
   EXPECT_EQ(read_all(*file), "content");
+  EXPECT_EQ(open_source(folder.path()).error().code, "io-directory");
+  EXPECT_EQ(open_source(folder.file("absent")).error().code, "io-open");
+  if (!test::is_posix) return;
   const auto device = open_source("/dev/null").value();
   EXPECT_TRUE(device->is_pipe());
   EXPECT_EQ(read_all(*device), "");
-  EXPECT_EQ(open_source(folder.path()).error().code, "io-directory");
-  EXPECT_EQ(open_source(folder.file("absent")).error().code, "io-open");
-
-  ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
+  test::make_fifo(folder.file("fifo"));
   std::thread writer([&] {
-    const int fifo = ::open(folder.file("fifo").c_str(), O_WRONLY);
-    if (::write(fifo, "through", 7) != 7) std::abort();
-    ::close(fifo);
+    const int fifo = os::open(folder.file("fifo"), os::writing);
+    if (os::write(fifo, "through", 7) != 7) std::abort();
+    os::close(fifo);
   });
   EXPECT_EQ(read_all(*open_source(folder.file("fifo")).value()), "through");
   writer.join();

@@ -2,11 +2,10 @@
 #include "model/model_tree.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 
+#include "base/os/files.h"
 #include "io/model_folder.h"
 #include "support/gguf_builder.h"
 #include "support/temp_dir.h"
@@ -27,32 +26,25 @@ std::vector<std::string> walk(const std::string& root, const TreeOptions& option
 using Names = std::vector<std::string>;
 
 TEST(ModelTree, AFolderThatCannotBeListedIsSaidAndTheRestGoesOn) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no permission bits";
   const test::TempDir folder;
-  for (const char* name : {"a", "b", "c"}) ASSERT_EQ(::mkdir(folder.file(name).c_str(), 0755), 0);
+  for (const char* name : {"a", "b", "c"}) std::filesystem::create_directory(folder.file(name));
   folder.write("a/m.gguf", "GGUF");
   folder.write("c/m.gguf", "GGUF");
-  ASSERT_EQ(::chmod(folder.file("b").c_str(), 0), 0);
-  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
-  const bool is_root = ::geteuid() == 0;  // root can list every folder
-  if (is_root) {
-    ASSERT_EQ(::seteuid(65534), 0);
-  }
-  const Names found = walk(folder.path());
-  if (is_root) {
-    ASSERT_EQ(::seteuid(0), 0);
-  }
-  EXPECT_EQ(found, (Names{"/a/m.gguf", "unreadable /b", "/c/m.gguf"}));
+  ASSERT_TRUE(os::set_mode(folder.file("b"), 0));
+  ASSERT_TRUE(os::set_mode(folder.path(), 0755));
+  const test::AsNobody user;  // root can list every folder
+  EXPECT_EQ(walk(folder.path()), (Names{"/a/m.gguf", "unreadable /b", "/c/m.gguf"}));
 }
 
 TEST(ModelTree, AFolderThatDisappearsIsNoProblem) {
   const test::TempDir folder;
-  ASSERT_EQ(::mkdir(folder.file("a").c_str(), 0755), 0);
-  ASSERT_EQ(::mkdir(folder.file("b").c_str(), 0755), 0);
+  for (const char* name : {"a", "b"}) std::filesystem::create_directory(folder.file(name));
   folder.write("a/m.gguf", "GGUF");
   Names found;
   (void)walk_models(folder.path(), {}, [&](const TreeEntry& entry) {
     found.push_back(entry.path);
-    ::rmdir(folder.file("b").c_str());
+    std::filesystem::remove(folder.file("b"));
     return true;
   });
   EXPECT_EQ(found, Names{folder.file("a/m.gguf")});
@@ -67,10 +59,10 @@ TEST(ModelTree, StopsWhenNobodyWantsMore) {
 }
 
 TEST(ModelTree, FifosAndSocketsAreNotOpened) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no FIFOs";
   const test::TempDir folder;
-  ASSERT_EQ(::mkfifo(folder.file("fifo").c_str(), 0600), 0);
-  ASSERT_EQ(::mkfifo(folder.file("fifo.gguf").c_str(), 0600), 0);
-  std::filesystem::create_symlink("fifo", folder.file("link"));
+  for (const char* name : {"fifo", "fifo.gguf"}) test::make_fifo(folder.file(name));
+  test::make_link("fifo", folder.file("link"));
   EXPECT_EQ(walk(folder.path()), Names{});
 }
 
@@ -80,7 +72,7 @@ TEST(ModelTree, DeepFoldersEnd) {
   int depth = 0;
   for (; depth < 300; ++depth) {
     path += "/directory";
-    if (::mkdir(path.c_str(), 0755) != 0) break;
+    if (!os::make_folder(path, 0755)) break;
   }
   ASSERT_GT(depth, 100);
   folder.write(path.substr(folder.path().size() + 1) + "/m.gguf", "GGUF");
@@ -90,9 +82,9 @@ TEST(ModelTree, DeepFoldersEnd) {
 TEST(ModelTree, FilesMetBeforeAreCounted) {
   const test::TempDir folder;
   folder.write("a.gguf", "GGUF");
-  ASSERT_EQ(::link(folder.file("a.gguf").c_str(), folder.file("b.gguf").c_str()), 0);
+  std::filesystem::create_hard_link(folder.file("a.gguf"), folder.file("b.gguf"));
   folder.write("set-00001-of-00002.gguf", "GGUF");
-  ASSERT_EQ(::link(folder.file("a.gguf").c_str(), folder.file("set-00002-of-00002.gguf").c_str()), 0);
+  std::filesystem::create_hard_link(folder.file("a.gguf"), folder.file("set-00002-of-00002.gguf"));
   TreeRest rest;
   EXPECT_EQ(walk(folder.path(), {}, &rest), (Names{"/a.gguf", "/set-00001-of-00002.gguf"}));
   EXPECT_EQ(rest.repeated, 1u);

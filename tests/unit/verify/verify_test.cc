@@ -2,11 +2,10 @@
 #include "verify/verify.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 
+#include "base/os/files.h"
 #include "report/verify_text.h"
 #include "rules/formats.h"
 #include "support/gguf_builder.h"
@@ -65,9 +64,10 @@ TEST(Verify, OthersSayWhatTheyAre) {
 }
 
 TEST(Verify, WhatCannotBeReadOutOfOrderSaysSo) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no FIFOs";
   const test::TempDir folder;
   const std::string fifo = folder.file("fifo");
-  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  test::make_fifo(fifo);
   for (const std::string& path : {std::string("-"), fifo}) {
     const Error error = run({path})[0].unreadable.value();
     EXPECT_EQ(error.code, "io-not-regular");
@@ -76,18 +76,13 @@ TEST(Verify, WhatCannotBeReadOutOfOrderSaysSo) {
 }
 
 TEST(Verify, ADirectoryThatCannotBeListedSaysSo) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no permission bits";
   const test::TempDir folder;
   const std::string path = folder.file("m");
-  ASSERT_EQ(::mkdir(path.c_str(), 0), 0);
-  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
-  const bool is_root = ::geteuid() == 0;  // root can list every folder
-  if (is_root) {
-    ASSERT_EQ(::seteuid(65534), 0);
-  }
+  ASSERT_TRUE(os::make_folder(path, 0));
+  ASSERT_TRUE(os::set_mode(folder.path(), 0755));
+  const test::AsNobody user;  // root can list every folder
   const Error error = run({path})[0].unreadable.value();
-  if (is_root) {
-    ASSERT_EQ(::seteuid(0), 0);
-  }
   EXPECT_EQ(error.code, "io-open");
   EXPECT_NE(error.message.find("Permission denied"), std::string::npos) << error.message;
 }

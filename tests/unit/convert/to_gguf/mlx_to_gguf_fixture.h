@@ -48,10 +48,13 @@ struct Converted {
 
 class MlxToGguf : public ::testing::Test {
  protected:
+  // Each result has a folder of its own: Windows may replace no file that an earlier result has open.
   MlxToGgufOptions options_for(const std::string& directory) {
     MlxToGgufOptions options;
     options.directory = directory;
-    options.output = folder_.file("out.gguf");
+    const std::string folder = folder_.file("result-" + std::to_string(++results_));
+    std::filesystem::create_directory(folder);
+    options.output = folder + "/out.gguf";
     options.force = true;
     options.threads = 2;
     return options;
@@ -109,6 +112,7 @@ class MlxToGguf : public ::testing::Test {
   }
 
   test::TempDir folder_;
+  int results_ = 0;
 };
 
 }  // namespace modelutils::to_gguf

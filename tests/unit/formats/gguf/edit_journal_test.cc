@@ -1,8 +1,6 @@
 #include "formats/gguf/edit_journal.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 
@@ -180,12 +178,16 @@ TEST_F(FindJournal, WhatDoesNotCountIsAWarningUnderTheFilesOwnName) {
   fs::create_directory(dir_.file(own));
   EXPECT_TRUE(finding().starts_with(begins("it is not a regular file")));
   fs::remove(dir_.file(own));
-  ASSERT_EQ(::mkfifo(dir_.file(own).c_str(), 0600), 0);
-  EXPECT_TRUE(finding().starts_with(begins("it is not a regular file")));
-  fs::remove(dir_.file(own));
-  fs::create_symlink(dir_.write("elsewhere", journal_), dir_.file(own));
-  EXPECT_TRUE(finding().starts_with(begins("it is a symbolic link")));
-  fs::remove(dir_.file(own));
+  if (test::is_posix) {
+    test::make_fifo(dir_.file(own));
+    EXPECT_TRUE(finding().starts_with(begins("it is not a regular file")));
+    fs::remove(dir_.file(own));
+  }
+  if (test::can_link()) {
+    test::make_link(dir_.write("elsewhere", journal_), dir_.file(own));
+    EXPECT_TRUE(finding().starts_with(begins("it is a symbolic link")));
+    fs::remove(dir_.file(own));
+  }
   dir_.write("m.gguf", "odd HEADER..data");
   EXPECT_TRUE(finding_with(own, journal_).starts_with(begins("it was written for another header")));
 }
@@ -207,14 +209,13 @@ TEST_F(FindJournal, ABrokenJournalWithoutItsFileIsAWarning) {
 }
 
 TEST_F(FindJournal, TheOwnerOfTheFileRootOrTheUserMayHaveWrittenIt) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  if (!test::is_root()) GTEST_SKIP() << "only root gives files away";
   const std::string journal = dir_.write("m.gguf.edit-journal", journal_);
-  const auto owner = [](const std::string& path, uid_t user) { ASSERT_EQ(::chown(path.c_str(), user, 0), 0); };
-  owner(path_, 65534);
+  test::give_to(test::nobody, path_);
   EXPECT_TRUE(finding().starts_with("gguf-edit-interrupted")) << "root's";
-  owner(journal, 65534);
+  test::give_to(test::nobody, journal);
   EXPECT_TRUE(finding().starts_with("gguf-edit-interrupted")) << "the owner's";
-  owner(path_, 0);
+  test::give_to(0, path_);
   EXPECT_NE(finding().find("its owner is not the file's"), std::string::npos);
   const auto file = RandomAccessFile::open(path_);
   EXPECT_TRUE(look_at_journal(**file, journal, JournalOwner::anybody).found);

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -95,10 +94,11 @@ TEST(SplitSet, MissingPartsAreOneFinding) {
 }
 
 TEST(SplitSet, SiblingsMustBeRegularFilesOfTheFormat) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no FIFOs";
   const TempDir folder;
   write_three(folder);
-  ASSERT_EQ(::remove(folder.file("m-00002-of-00003.gguf").c_str()), 0);
-  ASSERT_EQ(::mkfifo(folder.file("m-00002-of-00003.gguf").c_str(), 0600), 0);
+  std::filesystem::remove(folder.file("m-00002-of-00003.gguf"));
+  test::make_fifo(folder.file("m-00002-of-00003.gguf"));
   folder.write("m-00003-of-00003.gguf", "<html>");
   const auto set = open_set(folder.file("m-00001-of-00003.gguf"));
   ASSERT_TRUE(set.has_value());
@@ -109,11 +109,12 @@ TEST(SplitSet, SiblingsMustBeRegularFilesOfTheFormat) {
 }
 
 TEST(SplitSet, PartsThatAreLinks) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   const TempDir folder;
   write_three(folder, "real/m");
   std::filesystem::create_directories(folder.file("m"));
-  std::filesystem::create_symlink("../real/m-00001-of-00003.gguf", folder.file("m/m-00001-of-00003.gguf"));
-  std::filesystem::create_symlink("../real/m-00002-of-00003.gguf", folder.file("m/m-00002-of-00003.gguf"));
+  test::make_link("../real/m-00001-of-00003.gguf", folder.file("m/m-00001-of-00003.gguf"));
+  test::make_link("../real/m-00002-of-00003.gguf", folder.file("m/m-00002-of-00003.gguf"));
   folder.write("m/m-00003-of-00003.gguf", test::read_file(folder.file("real/m-00003-of-00003.gguf")));
   const std::string path = folder.file("m/m-00001-of-00003.gguf");  // a file that is named explicitly may be a link
   const auto set = open_set(path);
@@ -128,7 +129,7 @@ TEST(SplitSet, PartsThatAreLinks) {
   for (u32 i = 1; i <= 3; ++i) {
     const std::string part = split_path("m", i, 3);
     folder.write("models--o--n/blobs/" + std::to_string(i), test::read_file(folder.file("real/" + part)));
-    std::filesystem::create_symlink("../../blobs/" + std::to_string(i), folder.file(snapshot + part));
+    test::make_link("../../blobs/" + std::to_string(i), folder.file(snapshot + part));
   }
   EXPECT_TRUE(open_set(folder.file(snapshot + "m-00002-of-00003.gguf"))->findings.empty());
 }
@@ -209,10 +210,11 @@ TEST(SplitSet, ARenamedPartIsRefused) {
 }
 
 TEST(SplitSet, APartThroughAPipeStandsAlone) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no FIFOs";
   const TempDir folder;
   write_three(folder);
   const std::string fifo = folder.file("n-00001-of-00003.gguf");
-  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  test::make_fifo(fifo);
   const std::string bytes = test::read_file(folder.file("m-00001-of-00003.gguf"));
   std::thread writer([&] { std::ofstream(fifo, std::ios::binary) << bytes; });
   const auto set = open_set(fifo);

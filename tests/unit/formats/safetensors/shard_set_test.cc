@@ -1,7 +1,6 @@
 #include "formats/safetensors/shard_set.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -122,19 +121,22 @@ TEST_F(ShardSetTest, VariantsNextToTheModelAreNotReadWithoutAnIndex) {
 }
 
 TEST_F(ShardSetTest, ShardsMustBeRegularFilesOfTheFormat) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   const std::string error = std::string("error st-shard-open ") + two + " ";
   std::filesystem::remove(dir.file(two));
   EXPECT_EQ(only_finding(), error);
-  ASSERT_EQ(::mkfifo(dir.file(two).c_str(), 0600), 0);
-  EXPECT_EQ(only_finding(), error);
-  std::filesystem::remove(dir.file(two));
+  if (test::is_posix) {
+    test::make_fifo(dir.file(two));
+    EXPECT_EQ(only_finding(), error);
+    std::filesystem::remove(dir.file(two));
+  }
   std::filesystem::create_directory(dir.file(two));
   EXPECT_EQ(only_finding(), error);
   std::filesystem::remove(dir.file(two));
-  std::filesystem::create_symlink(two, dir.file(two));
+  test::make_link(two, dir.file(two));
   EXPECT_EQ(only_finding(), error);
   std::filesystem::remove(dir.file(two));
-  std::filesystem::create_symlink("/dev/null", dir.file(two));
+  test::make_link("/dev/null", dir.file(two));
   EXPECT_EQ(only_finding(), error);
   std::filesystem::remove(dir.file(two));
   dir.write(two, "");
@@ -143,41 +145,44 @@ TEST_F(ShardSetTest, ShardsMustBeRegularFilesOfTheFormat) {
 }
 
 TEST_F(ShardSetTest, LinksOutOfTheFolderAreFollowedWithAWarning) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   TempDir outside;
   outside.write("blob", weights({"c"}));
   std::filesystem::remove(dir.file(two));
-  std::filesystem::create_symlink(outside.file("blob"), dir.file(two));
+  test::make_link(outside.file("blob"), dir.file(two));
   EXPECT_EQ(only_finding(), std::string("warning st-shard-symlink ") + two + " ");
   EXPECT_EQ(opened().tensors.size(), 3u);
   std::filesystem::remove(dir.file(two));
   dir.write("blobs/c0ffee", weights({"c"}));
-  std::filesystem::create_symlink("blobs/c0ffee", dir.file(two));
+  test::make_link("blobs/c0ffee", dir.file(two));
   EXPECT_TRUE(opened().findings.empty());
 }
 
 // snapshots/REVISION/NAME -> ../../blobs/HASH, as in a download cache.
 TEST_F(ShardSetTest, ADownloadCacheIsNormal) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   const std::string snapshot = "models--o--n/snapshots/r/";
   dir.write("models--o--n/blobs/1", weights({"a", "b"}));
   dir.write("models--o--n/blobs/2", weights({"c"}));
   dir.write("models--o--n/blobs/3", safetensors_index({{"a", one}, {"b", one}, {"c", two}}, 12));
   dir.write("more", weights({"c"}));
   std::filesystem::create_directories(dir.file(snapshot));
-  std::filesystem::create_symlink("../../blobs/1", dir.file(snapshot + one));
-  std::filesystem::create_symlink("../../blobs/2", dir.file(snapshot + two));
-  std::filesystem::create_symlink("../../blobs/3", dir.file(snapshot + index_name));
+  test::make_link("../../blobs/1", dir.file(snapshot + one));
+  test::make_link("../../blobs/2", dir.file(snapshot + two));
+  test::make_link("../../blobs/3", dir.file(snapshot + index_name));
   EXPECT_TRUE(opened(dir.file(snapshot)).findings.empty());
   EXPECT_TRUE(opened(dir.file(snapshot + index_name)).findings.empty());
   std::filesystem::remove(dir.file(snapshot + two));
-  std::filesystem::create_symlink("../../../more", dir.file(snapshot + two));
+  test::make_link("../../../more", dir.file(snapshot + two));
   EXPECT_EQ(only_finding(dir.file(snapshot)), std::string("warning st-shard-symlink ") + two + " ");
 }
 
 TEST_F(ShardSetTest, WhoWantsLinksFollowedIsNotWarned) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   TempDir outside;
   outside.write("blob", weights({"c"}));
   std::filesystem::remove(dir.file(two));
-  std::filesystem::create_symlink(outside.file("blob"), dir.file(two));
+  test::make_link(outside.file("blob"), dir.file(two));
   EXPECT_TRUE(open_set(dir.path(), OutsideLinks::follow)->findings.empty());
   const FindingLog refused = open_set(dir.path(), OutsideLinks::refuse)->findings;
   ASSERT_EQ(refused.size(), 1u);
@@ -202,9 +207,10 @@ TEST_F(ShardSetTest, ShardsInSubDirectories) {
 }
 
 TEST_F(ShardSetTest, NoLinkOnTheWayToAShard) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   dir.write("real/two.safetensors", weights({"c"}));
   std::filesystem::remove(dir.file(two));
-  std::filesystem::create_directory_symlink("real", dir.file("part"));
+  test::make_link("real", dir.file("part"));
   dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", "part/two.safetensors"}}, 12));
   EXPECT_EQ(only_finding(), "error st-shard-open part/two.safetensors ");
   EXPECT_FALSE(opened().find("c").has_value());
@@ -225,10 +231,11 @@ TEST_F(ShardSetTest, ThousandsOfShardsOfManyGroups) {
 }
 
 TEST_F(ShardSetTest, AnIndexThatIsALinkOutOfTheFolderIsAWarningToo) {
+  if (!test::can_link()) GTEST_SKIP() << test::no_links;
   TempDir outside;
   outside.write("blob", safetensors_index({{"a", one}, {"b", one}, {"c", two}}));
   std::filesystem::remove(dir.file(index_name));
-  std::filesystem::create_symlink(outside.file("blob"), dir.file(index_name));
+  test::make_link(outside.file("blob"), dir.file(index_name));
   EXPECT_EQ(only_finding(), std::string("warning st-shard-symlink ") + index_name + " ");
   EXPECT_EQ(opened().files[0].path, dir.file(one));
 }
@@ -274,7 +281,8 @@ TEST_F(ShardSetTest, ABrokenIndexLeavesTheFiles) {
   EXPECT_EQ(only_finding(), std::string("error st-index-json ") + index_name + " ");
   EXPECT_EQ(opened().tensors.size(), 3u);
   std::filesystem::remove(dir.file(index_name));
-  ASSERT_EQ(::mkfifo(dir.file(index_name).c_str(), 0600), 0);
+  if (!test::is_posix) return;
+  test::make_fifo(dir.file(index_name));
   EXPECT_EQ(only_finding(), std::string("error st-index-open ") + index_name + " ");
 }
 
