@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs the cases of the stand-in for the Hub (a folder with hub.py and cases.json): hub_cases.py BIN HUB DATA [NAME…].
 
-Each case is a server with a fault; a tool must answer with the right status and one line, within its limits."""
+Each case is a server with a fault; a tool must answer with the right status and one line, within its limits.
+HUB_CASES_WITHOUT names cases that are left out, with ":" between them."""
 import concurrent.futures
 import http.server
 import json
@@ -388,8 +389,9 @@ def main():
             looked_at += 1
             failed += bool(wrong)
             print("FAILED %s: %s" % (case.__name__, "; ".join(wrong)) if wrong else "ok " + case.__name__)
+        without = os.environ.get("HUB_CASES_WITHOUT", "").split(":")
         jobs = [(case, pool.submit(run_case, case, root, served)) for case in cases
-                if public or "203.0.113" not in json.dumps(case)]
+                if (public or "203.0.113" not in json.dumps(case)) and case["name"] not in without]
         looked_at += len(jobs)
         for case, job in jobs:
             wrong, said = job.result()
