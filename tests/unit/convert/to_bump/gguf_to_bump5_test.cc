@@ -373,7 +373,9 @@ TEST(GgufToBump5, OutputsThatDoNotFitTogether) {
   EXPECT_TRUE(error([](auto& o) { o.no_config = true; }).starts_with("usage: --no-config"));
   EXPECT_TRUE(error([](auto& o) { o.request.version = 4; }).starts_with("usage: --bump-version"));
   EXPECT_TRUE(error([](auto& o) { o.output = "-"; }).starts_with("usage: if the weights do not go to a file"));
-  EXPECT_TRUE(error([](auto& o) { o.manifest = "/dev/null"; }).starts_with("usage: --manifest must be a file"));
+  if (test::is_posix) {
+    EXPECT_TRUE(error([](auto& o) { o.manifest = "/dev/null"; }).starts_with("usage: --manifest must be a file"));
+  }
   EXPECT_TRUE(error([&](auto& o) { o.manifest = o.config = folder.file("x.json"); }).starts_with("usage: two outputs"));
   EXPECT_TRUE(error([&](auto& o) { o.output = folder.file("no/such") + "/"; }).starts_with("out-open"));
   EXPECT_EQ(error([&](auto& o) { o.output = folder.file("other.bump"); }), "");

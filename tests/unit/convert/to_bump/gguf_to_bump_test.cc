@@ -217,6 +217,7 @@ TEST(GgufToBump, SplitModels) {
 }
 
 TEST(GgufToBump, DevicesAreWrittenInPlace) {
+  if (!test::is_posix) GTEST_SKIP() << "Windows has no /dev";
   const TempDir folder;
   GgufToBumpOptions options = options_for(folder, LlamaModel(LlamaShape{}).build());
   options.output = "/dev/null";
