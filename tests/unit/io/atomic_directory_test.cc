@@ -55,7 +55,7 @@ Status make(const std::string& path, const DirectoryOptions& how, std::string_vi
 
 class AtomicDirectoryTest : public ::testing::Test {
  protected:
-  std::string path() const { return (fs::path(temp_.path()) / "out").string(); }
+  std::string path() const { return temp_.file("out"); }
   test::TempDir temp_;
 };
 
