@@ -70,6 +70,22 @@ struct Command::State {
     finish(std::move(flag), {.values_per_use = 1, .several = several, .take = std::move(take)});
   }
 
+  // Adds a flag of the common group that takes one of CHOICES.
+  void add_choice(std::string names, std::string value_name, std::string help, std::vector<std::string> choices,
+                  std::function<void(const std::string&)> set) {
+    Flag flag{.names = std::move(names),
+              .value_name = std::move(value_name),
+              .help = std::move(help),
+              .group = std::string(common_group),
+              .kind = ValueKind::choice,
+              .choices = std::move(choices)};
+    add(std::move(flag), false, [set](const Flag& self, const std::vector<std::string>& values) -> Status {
+      MU_TRY(check_choice(self, values.back()));
+      set(values.back());
+      return {};
+    });
+  }
+
   void add_switch(Flag flag, decltype(Entry::take) take) {
     finish(std::move(flag), {.several = true, .take = std::move(take)});
   }
@@ -114,20 +130,6 @@ struct Command::State {
 void Command::State::add_common_flags() {
   if (prepared) return;
   prepared = true;
-  const auto choice = [this](std::string names, std::string value_name, std::string help,
-                             std::vector<std::string> choices, std::function<void(const std::string&)> set) {
-    Flag flag{.names = std::move(names),
-              .value_name = std::move(value_name),
-              .help = std::move(help),
-              .group = std::string(common_group),
-              .kind = ValueKind::choice,
-              .choices = std::move(choices)};
-    add(std::move(flag), false, [set](const Flag& self, const std::vector<std::string>& values) -> Status {
-      MU_TRY(check_choice(self, values.back()));
-      set(values.back());
-      return {};
-    });
-  };
   const auto plain = [](std::string names, std::string help) {
     return Flag{
         .names = std::move(names), .value_name = {}, .help = std::move(help), .group = std::string(common_group)};
@@ -142,12 +144,12 @@ void Command::State::add_common_flags() {
     common.verbosity = static_cast<int>(std::min<std::size_t>(values.size(), 9));
     return {};
   });
-  choice("--color", "WHEN", "Colours", {"auto", "always", "never"},
-         [this](const std::string& value) { common.color = when(value); });
-  choice("--progress", "WHEN", "Show progress on standard error", {"auto", "always", "never"},
-         [this](const std::string& value) { common.progress = when(value); });
-  choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
-         [this](const std::string& value) { common.json_errors = value == "json"; });
+  add_choice("--color", "WHEN", "Colours", {"auto", "always", "never"},
+             [this](const std::string& value) { common.color = when(value); });
+  add_choice("--progress", "WHEN", "Show progress on standard error", {"auto", "always", "never"},
+             [this](const std::string& value) { common.progress = when(value); });
+  add_choice("--errors", "FORM", "Print errors as text, or as one JSON object per line", {"text", "json"},
+             [this](const std::string& value) { common.json_errors = value == "json"; });
   // The constructor tells CLI11 about these two; they are added for the help, the man page and the completions.
   finish(plain("-h,--help", "Print the most used options (-h), all options (--help) or one group (--help=GROUP)"), {});
   finish(plain("--version", "Print the version"), {});
@@ -446,17 +448,9 @@ void Command::add_remote_flags() {
 }
 
 void Command::add_pager() {
-  Flag flag{.names = "--pager",
-            .value_name = "WHEN",
-            .help = "On a terminal, page output that is longer than the screen (MODELUTILS_PAGER, PAGER, less)",
-            .group = std::string(common_group),
-            .kind = ValueKind::choice,
-            .choices = {"auto", "always", "never"}};
-  state_->add(std::move(flag), false, [this](const Flag& self, const std::vector<std::string>& values) -> Status {
-    MU_TRY(check_choice(self, values.back()));
-    state_->common.pager = when(values.back());
-    return {};
-  });
+  state_->add_choice(
+      "--pager", "WHEN", "On a terminal, page output that is longer than the screen (MODELUTILS_PAGER, PAGER, less)",
+      {"auto", "always", "never"}, [this](const std::string& value) { state_->common.pager = when(value); });
 }
 
 void Command::add_common_flags() {

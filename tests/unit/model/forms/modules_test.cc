@@ -446,28 +446,6 @@ std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-TEST(ReadLines, RowsThatShareALineEachGetIt) {
-  const MemoryFile file(bytes_of("--aabbccdd"), "lines");
-  const StoredPlane plane{&file, 2};
-  const auto lines = [&](u64 shared_by, u64 first, u64 count) {
-    std::string out(count * 2, '?');
-    EXPECT_TRUE(read_lines(plane, {2, shared_by}, first, count, std::as_writable_bytes(std::span(out))));
-    return out;
-  };
-  EXPECT_EQ(lines(1, 1, 2), "bbcc");
-  EXPECT_EQ(lines(3, 0, 7), "aaaaaabbbbbbcc");
-  EXPECT_EQ(lines(3, 2, 3), "aabbbb");
-  EXPECT_EQ(lines(3, 5, 1), "bb");
-  EXPECT_EQ(lines(3, 2, 8), "aabbbbbbccccccdd");
-  EXPECT_EQ(lines(PlaneLayout::all_rows, 5, 3), "aaaaaa");
-}
-
-TEST(ReadLines, SaysWhatIsMissing) {
-  const MemoryFile file(bytes_of("aabb"), "lines");
-  std::string out(4, '?');
-  EXPECT_EQ(read_lines({&file, 0}, {2, 1}, 1, 2, std::as_writable_bytes(std::span(out))).error().code, "io-short");
-}
-
 // Two rows of three E4M3 elements, with one BF16 scale of 0.5.
 TEST(MatrixValues, ReadsAnyRangeOfElements) {
   const MemoryFile file({std::byte{0x38}, std::byte{0x40}, std::byte{0x44}, std::byte{0x48}, std::byte{0x4A},

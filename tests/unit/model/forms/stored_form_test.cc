@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "io/random_access_file.h"
+
 namespace modelutils {
 namespace {
 
@@ -14,6 +16,11 @@ std::vector<std::byte> bytes_of(std::initializer_list<u8> codes) {
   std::vector<std::byte> bytes;
   for (const u8 code : codes) bytes.push_back(std::byte{code});
   return bytes;
+}
+
+std::vector<std::byte> bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::vector<std::byte> floats(std::initializer_list<float> values) {
@@ -77,6 +84,28 @@ TEST(StoredForm, UnitsAndBits) {
   EXPECT_FALSE(form_info(opaque_form()).has_decoder(opaque_form()));
   const StoredForm q4_0 = plain_form(TensorType::Q4_0);
   EXPECT_EQ(form_info(q4_0).bits(q4_0), 4.5);
+}
+
+TEST(ReadLines, RowsThatShareALineEachGetIt) {
+  const MemoryFile file(bytes_of("--aabbccdd"), "lines");
+  const StoredPlane plane{&file, 2};
+  const auto lines = [&](u64 shared_by, u64 first, u64 count) {
+    std::string out(count * 2, '?');
+    EXPECT_TRUE(read_lines(plane, {2, shared_by}, first, count, std::as_writable_bytes(std::span(out))));
+    return out;
+  };
+  EXPECT_EQ(lines(1, 1, 2), "bbcc");
+  EXPECT_EQ(lines(3, 0, 7), "aaaaaabbbbbbcc");
+  EXPECT_EQ(lines(3, 2, 3), "aabbbb");
+  EXPECT_EQ(lines(3, 5, 1), "bb");
+  EXPECT_EQ(lines(3, 2, 8), "aabbbbbbccccccdd");
+  EXPECT_EQ(lines(PlaneLayout::all_rows, 5, 3), "aaaaaa");
+}
+
+TEST(ReadLines, SaysWhatIsMissing) {
+  const MemoryFile file(bytes_of("aabb"), "lines");
+  std::string out(4, '?');
+  EXPECT_EQ(read_lines({&file, 0}, {2, 1}, 1, 2, std::as_writable_bytes(std::span(out))).error().code, "io-short");
 }
 
 }  // namespace
