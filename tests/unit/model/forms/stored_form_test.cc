@@ -18,7 +18,7 @@ std::vector<std::byte> bytes_of(std::initializer_list<u8> codes) {
   return bytes;
 }
 
-std::vector<std::byte> bytes_of(std::string_view text) {
+std::vector<std::byte> text_bytes(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
 }
@@ -87,7 +87,7 @@ TEST(StoredForm, UnitsAndBits) {
 }
 
 TEST(ReadLines, RowsThatShareALineEachGetIt) {
-  const MemoryFile file(bytes_of("--aabbccdd"), "lines");
+  const MemoryFile file(text_bytes("--aabbccdd"), "lines");
   const StoredPlane plane{&file, 2};
   const auto lines = [&](u64 shared_by, u64 first, u64 count) {
     std::string out(count * 2, '?');
@@ -103,7 +103,7 @@ TEST(ReadLines, RowsThatShareALineEachGetIt) {
 }
 
 TEST(ReadLines, SaysWhatIsMissing) {
-  const MemoryFile file(bytes_of("aabb"), "lines");
+  const MemoryFile file(text_bytes("aabb"), "lines");
   std::string out(4, '?');
   EXPECT_EQ(read_lines({&file, 0}, {2, 1}, 1, 2, std::as_writable_bytes(std::span(out))).error().code, "io-short");
 }
