@@ -19,7 +19,7 @@ namespace {
 
 void sort_unique(std::vector<u64>& ids) {
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ TEST(Arrays, StringsAtIndexes) {
     std::vector<u64> indexes = {0, 1, 4095, 4096, 29999, 30000, 30001, 59000, 59999};
     for (const StringMark& mark : array.document.string_marks) indexes.push_back(mark.index);
     std::ranges::sort(indexes);
-    indexes.erase(std::ranges::unique(indexes).begin(), indexes.end());
+    indexes.erase(std::unique(indexes.begin(), indexes.end()), indexes.end());
     for (const bool has_marks : {true, false}) {
       Document document = array.document;
       if (!has_marks) document.string_marks.clear();
