@@ -3,8 +3,8 @@ add_library(build_flags INTERFACE)
 
 target_compile_options(build_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic>
-  # clang also warns about names in different files of a unity build (unity.cmake); g++ does not.
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wshadow>
+  # In a unity build, names in one file may shadow global names in another; clang cannot exclude these.
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:$<IF:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>,-Wshadow=local,-Wshadow>>
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Wold-style-cast -Wcast-qual -Wimplicit-fallthrough -Wundef>
   $<$<COMPILE_LANGUAGE:C>:-Wall -Wextra -Wpedantic -Wshadow>
   # Block decoding must be bit-exact, so never contract to fused multiply-adds.
@@ -14,6 +14,24 @@ target_compile_definitions(build_flags INTERFACE _FILE_OFFSET_BITS=64)
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(build_flags INTERFACE -Wno-restrict)  # g++ 12 warns about "literal" + std::string (bug 105651)
+endif()
+
+# CMake's default is -O3, which takes a seventh more time to compile. The files that profit from it ask for it
+# (lib/CMakeLists.txt).
+if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+endif()
+
+# For objects whose code runs once per model instead of once per byte.
+add_library(small_code INTERFACE)
+target_compile_options(small_code INTERFACE $<$<CONFIG:Release>:-Os>)
+# With -Os, g++ reports values of optionals that are not engaged.
+target_compile_options(small_code INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+
+# g++ collects its garbage each time its memory has grown by a third. A unit needs about 700 MB without that.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(build_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:--param=ggc-min-heapsize=600000>)
 endif()
 
 if(MODELUTILS_WERROR)

@@ -27,7 +27,7 @@ struct KeyIndex {
   }
 };
 
-bool matches(std::string_view pattern, std::string_view key) {
+bool matches_key(std::string_view pattern, std::string_view key) {
   const std::size_t mark = pattern.find('#');
   const std::string_view before = pattern.substr(0, mark), behind = pattern.substr(mark + 1);
   if (key.size() <= before.size() + behind.size() || !key.starts_with(before) || !key.ends_with(behind)) return false;
@@ -57,7 +57,8 @@ const KeyFacts* find_key_facts(std::string_view key, std::string_view architectu
     const auto found = index.by_name.find(name);
     return found == index.by_name.end() ? nullptr : found->second;
   }
-  const auto found = std::ranges::find_if(index.patterns, [&](const KeyFacts* row) { return matches(row->name, key); });
+  const auto found =
+      std::ranges::find_if(index.patterns, [&](const KeyFacts* row) { return matches_key(row->name, key); });
   return found == index.patterns.end() ? nullptr : *found;
 }
 

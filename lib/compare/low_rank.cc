@@ -1,6 +1,6 @@
 #include "compare/low_rank.h"
 
-#include <Eigen/Dense>
+#include <Eigen/SVD>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -68,7 +68,7 @@ LowRank low_rank(std::span<const float> matrix, u64 rows, u64 columns, u64 rank)
   const Eigen::HouseholderQR<Matrix> decomposed(projected);
   const Matrix p = decomposed.householderQ() * Matrix::Identity(n, width);
   const Matrix r = decomposed.matrixQR().topRows(width).triangularView<Eigen::Upper>();
-  const Eigen::JacobiSVD<Matrix> values(r, Eigen::ComputeFullU | Eigen::ComputeFullV);
+  const Eigen::JacobiSVD<Matrix, Eigen::NoQRPreconditioner> values(r, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Index kept = std::min(wanted, width);
 
   LowRank result;

@@ -8,13 +8,13 @@ namespace modelutils::cli {
 
 namespace {
 
-constexpr std::string_view group = "Types";
+constexpr std::string_view types_group = "Types";
 
 Flag type_flag(std::string_view name, std::string_view value_name, std::string_view help, ValueKind kind) {
   return {.names = std::string(name),
           .value_name = std::string(value_name),
           .help = std::string(help),
-          .group = std::string(group),
+          .group = std::string(types_group),
           .kind = kind};
 }
 

@@ -44,7 +44,7 @@ Status check_method(const EditedSet& set) {
   const SafetensorsModel& model = *set.model.safetensors;
   if (!model.foreign.refusal.empty()) return cannot_decode(model.foreign.refusal, {});
   if (set.model.weights().broken) return tl::make_unexpected(*set.model.weights().broken);
-  for (const Module& module : model.modules.list) {
+  for (const auto& module : model.modules.list) {
     if (!module.quantized || module.decodable) continue;
     return cannot_decode("the weight's tensors do not fit a known form",
                          set.model.catalog().tensors[module.weight()].name);

@@ -233,9 +233,9 @@ void refuse_other_scales(Recognition& of) {
 }
 
 using Recognise = bool (*)(Recognition&);
-constexpr std::array recognisers = {Recognise{recognise_fp8}, Recognise{recognise_fp4},
-                                    Recognise{foreign::recognise_gptq_or_awq}, Recognise{foreign::recognise_packed},
-                                    Recognise{foreign::recognise_int8}};
+constexpr std::array foreign_recognisers = {Recognise{recognise_fp8}, Recognise{recognise_fp4},
+                                            Recognise{foreign::recognise_gptq_or_awq},
+                                            Recognise{foreign::recognise_packed}, Recognise{foreign::recognise_int8}};
 
 }  // namespace
 
@@ -249,7 +249,7 @@ void recognise_foreign_form(std::span<const mlx::TensorRef> tensors, TensorFinde
                    at_module(module.path));
     return;
   }
-  for (const Recognise recognise : recognisers) {
+  for (const Recognise recognise : foreign_recognisers) {
     if (recognise(of)) break;
   }
   refuse_other_scales(of);

@@ -13,7 +13,7 @@ namespace modelutils {
 namespace {
 
 // Returns the number of bytes per stored word: the element size, or 1 for blocks of several elements and unknown types.
-u64 word_bytes(const Tensor& tensor) {
+u64 stored_word_bytes(const Tensor& tensor) {
   if (!tensor.type) return 1;
   const TypeInfo& type = type_info(*tensor.type);
   return type.block_elements == 1 && type.block_bytes <= 8 ? type.block_bytes : 1;
@@ -26,7 +26,7 @@ ValueReader::ValueReader(const Model& model, const Tensor& tensor, bool raw)
       tensor_(tensor),
       values_of_tensor_(model.values_of(tensor)),
       form_(form_of(model, tensor, raw)),
-      width_(word_bytes(tensor)) {
+      width_(stored_word_bytes(tensor)) {
   available_ = form_ == Form::decoded ? model.elements_of(tensor) : tensor.bytes / width_;
 }
 

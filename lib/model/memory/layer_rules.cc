@@ -259,15 +259,16 @@ Status read_indexer(const arch::Facts& stated, HyperParameters& model) {
       break;
     }
     case arch::Indexer::listed: {
+      MU_ASSIGN(const auto types, find_layers(stated.indexer_types, model.trunk, model.blocks));
+      if (types) {
+        mark([&](std::size_t i) { return (*types)[i] != 0; });
+        break;
+      }
       // In files without the key, models with a context of a million tokens share each indexer among four layers; other
       // models have one per layer.
       constexpr u64 long_context = 1048576;
-      MU_ASSIGN(const auto types, find_layers(stated.indexer_types, model.trunk, model.blocks));
-      u64 context = 0;
-      if (!types) {
-        MU_ASSIGN(context, needed_number(stated.context));
-      }
-      mark([&](std::size_t i) { return types ? (*types)[i] != 0 : context < long_context || i < 2 || i % 4 == 2; });
+      MU_ASSIGN(const u64 context, needed_number(stated.context));
+      mark([&](std::size_t i) { return context < long_context || i < 2 || i % 4 == 2; });
       break;
     }
     case arch::Indexer::compressed: {

@@ -27,7 +27,7 @@ constexpr std::array runs_as = {RunsAs{"talkie", "gpt-4o"}, RunsAs{"cohere2moe",
 
 constexpr std::string_view gpt2_pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr std::string_view lines = R"([^\n]+|[\n]+)";
+constexpr std::string_view lines_or_feeds = R"([^\n]+|[\n]+)";
 constexpr std::string_view without_sentence_marks = " ?[^(\\s|.,!?…。，、।۔،)]+";
 constexpr std::string_view before_groups = "before groups", from_the_right = "from the right";
 constexpr std::string_view contraction = R"((?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])?)";
@@ -39,7 +39,7 @@ std::optional<std::vector<std::string>> own_splits(std::string_view pre) {
   if (pre.empty() || pre == "default") {
     return list(R"([\p{P}\$\+<=>\^~\|]+)", gpt2_pattern, R"(\p{N}+)", "[0-9][0-9][0-9]");
   }
-  if (pre == "gemma4" || pre == "granite-embed-multi-311m" || pre == "sarvam-moe") return list(lines);
+  if (pre == "gemma4" || pre == "granite-embed-multi-311m" || pre == "sarvam-moe") return list(lines_or_feeds);
   if (pre == "whitespace") return list(R"(\S+)");
   if (pre == "bloom" || pre == "gpt3-finnish" || pre == "poro-chat") return list(without_sentence_marks);
   if (pre == "viking") return list(without_sentence_marks, R"(\p{N})");

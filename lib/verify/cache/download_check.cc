@@ -20,8 +20,6 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t buffer_size = 256 * 1024;
-
 Result<std::string> digest_of(const RandomAccessFile& file, HashAlgorithm algorithm, Progress* progress) {
   Hasher hasher(algorithm);
   const u64 size = file.file_size();
@@ -29,7 +27,7 @@ Result<std::string> digest_of(const RandomAccessFile& file, HashAlgorithm algori
     const std::string header = git_blob_prefix(size);
     hasher.update(std::as_bytes(std::span(header)));
   }
-  std::vector<std::byte> buffer(buffer_size);
+  std::vector<std::byte> buffer(hash_buffer_bytes);
   for (u64 done = 0; done < size;) {
     const MutableBytes bytes(buffer.data(), static_cast<std::size_t>(std::min<u64>(buffer.size(), size - done)));
     MU_TRY(file.read_exact(done, bytes));

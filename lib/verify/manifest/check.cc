@@ -24,8 +24,6 @@ namespace modelutils {
 
 namespace {
 
-constexpr std::size_t buffer_size = 256 * 1024;
-
 u64 job_bytes(const HashJob& job) {
   u64 bytes = 0;
   for (const HashRange& range : job.ranges) bytes += range.bytes;
@@ -50,12 +48,12 @@ struct Worker {
 };
 
 Result<std::string> run_job(const Catalog& catalog, const HashJob& job, Worker& worker, Progress* progress) {
-  worker.buffer.resize(buffer_size);
+  worker.buffer.resize(hash_buffer_bytes);
   Hasher& hasher = worker.fresh(job.algorithm);
   hasher.update(std::as_bytes(std::span(job.prefix)));
   for (const HashRange& range : job.ranges) {
     for (u64 done = 0; done < range.bytes;) {
-      const std::size_t size = static_cast<std::size_t>(std::min<u64>(buffer_size, range.bytes - done));
+      const std::size_t size = static_cast<std::size_t>(std::min<u64>(hash_buffer_bytes, range.bytes - done));
       const MutableBytes bytes(worker.buffer.data(), size);
       MU_TRY(catalog.files[range.file].source->read_exact(range.offset + done, bytes));
       hasher.update(bytes);
