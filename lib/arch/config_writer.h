@@ -104,7 +104,8 @@ Status read_rotation(ConfigWriter& out, const Key& key);
 Status read_rope_scaling(ConfigWriter& out, const Key& key);
 /// Like read_rope_scaling(), for phi3 and related families, which also have the original context as a top-level member.
 Status read_phi3_rope_scaling(ConfigWriter& out, const Key& key);
-/// Like read_rope_scaling(), for yarn with one magnitude for rotated parts and another for all scores (mla.h).
+/// Like read_rope_scaling(), for yarn with one magnitude for rotated parts and another for all scores
+/// (write_mla_rope_scaling()).
 Status read_mla_rope_scaling(ConfigWriter& out, const Key& key);
 /// Writes mrope_section into the scaling object.
 Status read_rope_sections(ConfigWriter& out, const Key& key);

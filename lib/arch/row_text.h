@@ -17,7 +17,7 @@ void this_source_cannot_be_read(std::string_view text);
 void this_view_cannot_be_read(std::string_view text);
 void this_operation_is_not_known(std::string_view text);
 
-/// True if the text is an expression (expression.h), whatever its symbols.
+/// True if the text is an expression (arch/sizes.h), whatever its symbols.
 constexpr bool is_expression(std::string_view text) {
   Expression read(text, [](std::string_view) { return std::optional<u64>(1); });
   static_cast<void>(read.value());
@@ -219,7 +219,7 @@ constexpr std::string_view take_condition(std::string_view& text) {
   return take_until(text, "]");
 }
 
-/// A text that is made at compile time. A longer one does not compile.
+/// A text composed at compile time. A text over the size of `chars` does not compile.
 struct MadeText {
   std::array<char, 400> chars = {};
   std::size_t size = 0;

@@ -27,7 +27,7 @@ struct RowError {
 void keep_worst_rows(std::vector<RowError>& rows);
 
 /// Measures one piece, which arrives in parts of any length, in order. Counts and the largest difference do not depend
-/// on how it is divided; the other sums are sums of floats (value_sums.h), which do.
+/// on how it is divided; the other sums are sums of floats (convert/transfer/report.h), which do.
 class PieceSums {
  public:
   /// `begin` is the index of the piece's first element. `columns` is the row length if the piece consists of whole
@@ -79,7 +79,7 @@ struct Measurement {
   float first_b = 0;
   std::vector<RowError> worst = {};  ///< at most 3 rows with the largest errors; none if rows are longer than a piece
   std::string problem = {};          ///< why there is no measurement
-  std::shared_ptr<const Error> error = {};  ///< the error behind `problem`, if reading failed
+  std::shared_ptr<const Error> error = {};  ///< the cause of `problem`, if reading failed
 
   bool equal_values() const { return equal_bytes || (decoded && sums.different == 0); }
 };

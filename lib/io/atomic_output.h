@@ -93,8 +93,8 @@ class AtomicOutput {
   static Result<AtomicOutput> open(const std::string& path, const OutputOptions& options, bool may_be_input);
   Status sync();
   void close();
-  /// Steps of a commit, in atomic_commit.cc: place() renames to the final name and keeps the replaced file, take_back()
-  /// reverts that, settle() removes the replaced file.
+  /// Steps of a commit: place() renames to the final name and keeps the replaced file, take_back() reverts that,
+  /// settle() removes the replaced file.
   Status place();
   Status place_new();
   Status replace_existing();

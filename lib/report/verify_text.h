@@ -10,7 +10,7 @@
 
 namespace modelutils {
 
-// The result of verify for one path as JSON, one object per line. verify_text.h has the form for people.
+// The result of verify for one path: its summary line, and one JSON object.
 
 /// Returns the scope of the check on one line: "PATH: gguf, 1 file, 12 tensors, 3.1 GB of tensor data read, 0.250 s".
 std::string verify_summary(const VerifyReport& report);

@@ -1,4 +1,4 @@
-// Methods of str that change a text. Searching methods are in text_search.cc.
+// Methods of str: those that change a text, and those that search in it.
 #include <fmt/core.h>
 
 #include <algorithm>

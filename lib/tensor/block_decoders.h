@@ -63,9 +63,9 @@ inline float half_at(const u8* at) {
   return f16_to_f32(load<u16>(at));
 }
 
-// Plain and small floats, integers: dequantize_plain.cc. Ternary types, and blocks of 32, 64 and 128 elements with one
-// level of scales: dequantize_simple.cc. K blocks: dequantize_k.cc. Codebook blocks of 256: dequantize_iq.cc. `none` is
-// for types without float values.
+// Plain and small floats, integers, and codebook blocks of 256: dequantize.cc. Ternary types, and blocks of 32, 64 and
+// 128 elements with one level of scales: dequantize_simple.cc. K blocks: dequantize_k.cc. `none` is for types without
+// float values.
 #define MU_TYPE_DECODER(name, value, elements, bytes, gguf, safetensors, quantized, decoder) Decoder decoder;
 MU_TENSOR_TYPES(MU_TYPE_DECODER)
 #undef MU_TYPE_DECODER

@@ -10,7 +10,7 @@
 namespace modelutils {
 
 // Branch-free float32 -> F16 and BF16, for scalars and vectors: all cases are computed and selected by masks. For inner
-// loops; other code calls half.h.
+// loops; other code calls f32_to_f16() and f32_to_bf16().
 
 /// The integer type with the lanes of a float or of a vector (GNU's vector_size) of floats.
 template <typename Floats>

@@ -128,8 +128,7 @@ std::optional<u64> element_count(std::span<const u64> dims);
 
 /// Returns the size in bytes of a tensor of shape `ne` (ne0 first): row_bytes(type, ne0) × ne1 × … A tensor without
 /// dimensions has one element. Returns nullopt if ne0 is not a multiple of the block's elements, the size exceeds 63
-/// bits or the element count overflows. For GGUF; safetensors uses packed_bytes(type, element_count(shape)), see
-/// types.h.
+/// bits or the element count overflows. For GGUF; safetensors uses packed_bytes(type, element_count(shape)).
 std::optional<u64> tensor_bytes(TensorType type, std::span<const u64> ne);
 
 /// Returns the dimensions in reverse order.

@@ -20,7 +20,7 @@ struct KnownPre {
   bool newer = false;             ///< unknown to builds of February 2025, which refuse such a file
   bool ignore_merges = false;     ///< the loader's setting for this name
   bool add_bos = false;           ///< the loader's default for add_bos_token
-  std::string_view same_as = {};  ///< name of the equivalent pre-tokenizer in pre_table.h, if it has another name there
+  std::string_view same_as = {};  ///< name of the equivalent row of the table, if it has another name there
 };
 
 /// Returns all rows of the table.

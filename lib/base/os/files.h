@@ -1,5 +1,5 @@
 // Files and folders: the only calls of the operating system that concern them. Each system has its own implementation:
-// posix/ with linux/ or macos/, or windows/. With MODELUTILS_POSIX_ONLY, portable/ replaces linux/calls.cc.
+// posix/ with linux/ or macos/, or windows/. With MODELUTILS_POSIX_ONLY, portable/ replaces linux/linux_calls.cc.
 //
 // Paths are UTF-8 with '/' between their parts; each implementation converts them to its system's form. A function that
 // fails returns false, nullopt or -1 and sets errno, on every system. Calls that a signal interrupts are repeated.
@@ -146,7 +146,7 @@ bool make_folder(const std::string& path, unsigned mode);
 bool set_mode(const std::string& path, unsigned mode);
 /// Renames a file or folder atomically: an existing file (Windows: not a folder) of that name is replaced, and the name
 /// exists at every moment. Windows: fails with EACCES while the replaced file is open, unless the file system is NTFS
-/// and those who opened it share its removal, as open() does.
+/// and whoever opened it shares its removal, as open() does.
 bool rename(const std::string& from, const std::string& to);
 /// Renames atomically, or fails with EEXIST if the name is taken. May be unsupported; see rename_is_unsupported().
 bool rename_new(const std::string& from, const std::string& to);

@@ -56,7 +56,7 @@ Result<std::vector<BlockFacts>> scan_tensors(const Catalog& catalog, std::span<c
 /// Runs Scan::blocks on a whole GGUF tensor. Errors: those of reading.
 Result<BlockFacts> facts_of_blocks(const Catalog& catalog, const Tensor& tensor, unsigned threads);
 
-// Updates the facts of block_facts.h from pieces of tensors.
+// Updates BlockFacts from pieces of tensors.
 
 /// Adds to `facts` whether the values are finite and which types hold them exactly.
 void scan_values(std::span<const float> values, BlockFacts& facts);

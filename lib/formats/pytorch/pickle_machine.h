@@ -236,7 +236,7 @@ class PickleMachine {
   bool parse_slot(std::string_view line, u64& slot);
   bool persistent_id();
 
-  // pickle_globals.cc
+  // Globals and calls, in pickle_opcodes.cc.
   bool enter_global(std::string_view module, std::string_view name, bool is_instance, u32& number);
   bool push_global(std::string_view module, std::string_view name);
   bool stack_global();
@@ -244,7 +244,7 @@ class PickleMachine {
   bool instance_of(ValueId object_class, std::string_view opcode, u64 arguments);
   bool reduce(bool is_new_object);
 
-  // rebuild.cc
+  // Results of calls, in rebuild.cc.
   bool build();
   bool call(GlobalUse& global, ValueId arguments, bool is_new_object);
   bool push_object(ValueId arguments, bool takes_state);
@@ -257,7 +257,7 @@ class PickleMachine {
   bool rebuild_tensor(GlobalRole role, std::span<const ValueId> arguments, ValueId& made);
   std::string arguments_text(ValueId arguments) const;
 
-  // rebuild_storage.cc
+  // Storages, in rebuild.cc.
   bool rebuild_storage(std::span<const ValueId> id, ValueId& made);
   bool enter_storage(std::string_view key, StorageUse use, ValueId& made);
   bool whole_number(ValueId id, std::string_view what, u64& number);

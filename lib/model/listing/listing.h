@@ -1,6 +1,6 @@
 // The content of a dump, for any format: facts, files, keys, modules, tensors. An adapter per format fills it
-// (gguf_listing.cc, safetensors_listing.cc); a renderer per output form writes it (lib/report). Names, texts and
-// tensors are views into the opened model; arrays stay in the file until they are visited.
+// (listing.cc, safetensors_listing.cc); a renderer per output form writes it (lib/report). Names, texts and tensors are
+// views into the opened model; arrays stay in the file until they are visited.
 #pragma once
 
 #include <functional>

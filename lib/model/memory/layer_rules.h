@@ -37,7 +37,7 @@ Result<std::vector<u64>> layers_of(const arch::Fact& fact, u64 count, u64 missin
 tl::unexpected<Error> wrong(const arch::Fact& fact, std::string message);
 
 /// Fill in the settings from the architecture's facts and what the model states. Heads and sizes must already be set.
-/// Errors: those of fact_values.h.
+/// Errors: "fit-key" and "fit-layers", as above.
 Status read_windows(const arch::Facts& stated, HyperParameters& model);
 Status read_recurrence(const arch::Facts& stated, HyperParameters& model);
 Status read_indexer(const arch::Facts& stated, HyperParameters& model);

@@ -12,7 +12,7 @@
 
 namespace modelutils::mlx {
 
-// Extracts the codes of each block type that has an exact form (block_form.h), and packs eight codes into a word.
+// Extracts the codes of each block type that has an exact form, and packs eight codes into a word.
 
 /// Writes the codes of one block, one per byte.
 using TakeCodes = void(const u8* block, u8* codes);

@@ -11,7 +11,7 @@
 
 namespace modelutils::mlx_rules {
 
-// The parts of the rules for model directories (mlx_rules.h).
+// The parts of the rules for model directories. Other code calls model_directory_rules().
 
 /// Returns the token embedding, or nullptr if there is none, as in partial or toy models. For those, missing parts are
 /// only notes.

@@ -33,7 +33,7 @@ enum class TokenTexts { read, known };
 FindingLog gguf_structure_rules(const gguf::SplitSet& set, TokenTexts texts = TokenTexts::read, unsigned threads = 1);
 
 /// Returns llama.cpp's requirements for whole models, projectors and runtime-only models (loader_rules.h,
-/// projector_rules.h), and those of the programs for image models (image_rules.h). Only for files without container
+/// component_rules.h), and those of the programs for image models (image_rules.h). Only for files without container
 /// errors. verify reports them; converters refuse the errors (first_error), except gguf2bump, whose engine has its own
 /// rules.
 FindingLog gguf_loader_rules(const gguf::SplitSet& set);

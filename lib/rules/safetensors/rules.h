@@ -14,7 +14,7 @@
 
 namespace modelutils::safetensors_rules {
 
-// The parts of the safetensors rules. Use rules.h instead.
+// The parts of the safetensors rules. Other code calls safetensors_container_rules().
 
 /// Checks each tensor by itself: name, dtype, shape, offsets, size.
 void check_tensors(const safetensors::Document& document, FindingLog& log);
@@ -46,7 +46,7 @@ Result<CheckedModel> check_safetensors(const Model& model, unsigned threads = 1)
 // Opens adapters for converters, applying verify's rules.
 
 /// Opens and reads an adapter's directory. Errors: those of adapter::open_weights() and adapter::read_adapter(), and
-/// every error among the container's findings (rules.h).
+/// every error among the container's findings.
 Result<adapter::Adapter> open_adapter(const std::string& directory);
 
 }  // namespace modelutils

@@ -68,7 +68,7 @@ namespace modelutils::encode {
   }
 }
 
-// The encoder of each ggml type. Internal: other folders call quantize_rows() (quantize.h).
+// The encoder of each ggml type. Internal: other folders call quantize_rows().
 
 /// The rows to encode.
 struct Rows {
@@ -95,7 +95,7 @@ template <typename Body>
   }
 }
 
-Encoder f16, bf16;                                                   // plain.cc
+Encoder f16, bf16;                                                   // quantize.cc
 Encoder q4_0, q4_1, q5_0, q5_1, q8_0;                                // simple.cc
 Encoder weighted_q4_0, weighted_q4_1, weighted_q5_0, weighted_q5_1;  // simple_weighted.cc
 Encoder q1_0, q2_0, tq1_0, tq2_0;                                    // ternary.cc

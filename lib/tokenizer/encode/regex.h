@@ -11,7 +11,7 @@
 
 namespace modelutils::tokenizer {
 
-// The symbols that represent character classes in the alphabet of regexes with \p{…} (regex.h).
+// The symbols that represent character classes in the alphabet of regexes with \p{…} (RegexAlphabet::classes).
 
 /// Represents any space outside ASCII.
 inline constexpr char32_t any_other_space = 0x0b;

@@ -91,7 +91,7 @@ TEST(ValueSums, LargeValuesDoNotOverflow) {
   EXPECT_EQ(sums_of(a, b).max_abs, 2 * static_cast<double>(3e38f));
 }
 
-// The accuracy that value_sums.h promises.
+// The accuracy that convert/transfer/report.h promises.
 constexpr double near = 0x1p-20;
 
 void expect_same(const ValueSums& got, const ValueSums& want) {
@@ -228,7 +228,7 @@ TEST(ValueSums, FewDigitsAreLostInLongSums) {
   }
 }
 
-// The known difference limits the search, and is the result if there is no larger one.
+// Only differences above the known one are searched for; without any, the result is the known one.
 TEST(ValueSums, AKnownDifference) {
   std::vector<float> a(64, 1.0f), b(64, 1.25f);
   b[40] = 1.5f;
