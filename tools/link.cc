@@ -42,7 +42,7 @@ std::string links_text(const std::vector<MadeLink>& links, bool is_plan, const s
   return text;
 }
 
-// What a person should know about the target.
+// Warns if programs of the target may delete the links or the linked files.
 void warn(const cli::Messages& messages, const LinkTarget& target, const std::vector<MadeLink>& links) {
   if (links.empty() || !target.store) return;
   const std::string& path = links.front().to;

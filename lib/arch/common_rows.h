@@ -12,7 +12,7 @@
 
 namespace modelutils::arch {
 
-/// What a family's class assumes if config.json lacks the field.
+/// The values that a family's class assumes for fields that config.json lacks.
 struct ClassDefaults {
   std::string_view context = "2048";
   std::string_view epsilon = {};  ///< if empty, the field is required
@@ -278,7 +278,7 @@ inline constexpr Fixed experts_in_each = {"decoder_sparse_step", "1", Severity::
                                           "llama.cpp requires experts in every layer"};
 inline constexpr Fixed experts_in_all = {"mlp_only_layers", "[]", Severity::error,
                                          "llama.cpp requires experts in every layer"};
-/// Whether the runtime normalises the weights of the selected experts, regardless of config.json.
+/// For runtimes that always, or never, normalise the weights of the selected experts, regardless of config.json.
 inline constexpr Fixed normalises_weights = {"norm_topk_prob", "true", Severity::warning,
                                              "llama.cpp computes as if it were true"};
 inline constexpr Fixed leaves_weights = {"norm_topk_prob", "false", Severity::warning,

@@ -15,15 +15,15 @@
 
 namespace modelutils::arch {
 
-/// What an encoder's class assumes if config.json lacks the field.
+/// The values that an encoder's class assumes for fields that config.json lacks.
 struct EncoderDefaults {
   std::string_view context = "512";
   std::string_view epsilon = "1e-12";
   bool rms_norm = false;  ///< RMSNorm instead of LayerNorm
 };
 
-/// The tokens whose rows of the output head are the scores of a reranker that answers (Qwen3-Reranker), in the order in
-/// which llama.cpp's converter writes them.
+/// The tokens with which a reranker answers (Qwen3-Reranker). Their rows of the output head are its scores, in the
+/// order in which llama.cpp's converter writes them.
 inline constexpr std::array<std::string_view, 2> answer_texts = {"yes", "no"};
 
 /// The number of labels: entries of id2label, or num_labels; only for classes of sequence classification.
@@ -105,8 +105,8 @@ Status warn_of_second_texts(KeyWriter& out);
 inline constexpr Fixed sees_everything = {"is_decoder", "false", Severity::error,
                                           "llama.cpp computes attention over the whole text for this architecture"};
 
-/// The names of the tasks for which the model's own tensors have adapters (Jina v3); empty if the field lists none, or
-/// something else than names.
+/// The names of the tasks for which the model's own tensors have adapters (Jina v3); empty if the field lists none or
+/// contains anything but names.
 inline constexpr std::string_view tasks_field = "lora_adaptations";
 std::vector<std::string> task_names(const hf::Config& config);
 /// Notes that they are left out.

@@ -64,7 +64,7 @@ class Few {
   std::size_t count_ = 0;
 };
 
-/// Whether something must be there, may be there, or must not (absent).
+/// The presence of a tensor or field: forbidden (absent), optional or required.
 enum class Need : u8 { absent, optional, required };
 
 /// The type of a GGUF key. Loaders refuse another width.

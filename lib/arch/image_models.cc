@@ -40,7 +40,7 @@ constexpr OtherPart other_parts[] = {
     {"text_encoders.", "text encoders"},    {"model_ema.", "averaged weights"},
 };
 
-// Files that are no models, by a part of some tensor's name. With '^' the name begins so.
+// Files that are not models, recognised by a part of a tensor's name; after '^', the name must begin with it.
 struct OtherFile {
   std::string_view part;
   std::string_view text;
@@ -115,7 +115,8 @@ struct InBlock {
   std::string_view number;
   std::string_view rest;
 };
-// Takes the names before those of a group's rows off a name; nullopt if the name has others.
+// Splits a name by its group, such as "blocks.#", into the number and the rest. Returns nullopt if the name does not
+// begin like the group. A group without '#' has no number and no prefix.
 std::optional<InBlock> in_block(std::string_view group, std::string_view name) {
   const std::size_t hash = group.find('#');
   if (hash == std::string_view::npos) return InBlock{{}, name};
@@ -126,7 +127,7 @@ std::optional<InBlock> in_block(std::string_view group, std::string_view name) {
   return InBlock{name.substr(0, digits), name.substr(digits + 1)};
 }
 
-// Returns the end of a name behind its module: empty, ".weight" or ".bias"; nullopt for other modules.
+// Returns the rest of a name after its module: empty, ".weight" or ".bias"; nullopt for other modules.
 std::optional<std::string_view> end_behind(std::string_view module, std::string_view name) {
   if (!name.starts_with(module)) return std::nullopt;
   name.remove_prefix(module.size());

@@ -56,7 +56,7 @@ struct ImageModel {
   std::string_view outer_blocks = {};
   bool has_rows_of_256 = false;  ///< matrices whose rows 256 does not divide are stored as rows of 256
   bool is_video = false;         ///< has convolutions with five dimensions
-  // For people: what listings say.
+  // For listings.
   std::string_view stacks = {};         ///< names of the stacks of blocks, separated by spaces
   std::string_view input_tensor = {};   ///< the weight of the input's layer; alternatives are separated by '|'
   std::string_view text_tensor = {};    ///< the weight that the text encoder's output is multiplied by; likewise

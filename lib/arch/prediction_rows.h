@@ -21,8 +21,8 @@ namespace modelutils::arch {
 
 // Blocks that predict further tokens (multi-token prediction), which follow the trunk's blocks.
 
-/// The key of files with only such blocks: for each tensor of a block, the name of the tensor before it in the model
-/// ("" for the first), so that --graft-mtp can restore the order.
+/// A key of files that contain only such blocks. It has an element per tensor: the name of the tensor before it in the
+/// model ("" for the first), so that --graft-mtp can restore the order.
 inline constexpr std::string_view extracted_key = "modelutils.mtp.after";
 
 /// Returns N from "blk.N.…", or nullopt for other names and for numbers above 1,000,000.

@@ -48,7 +48,7 @@ inline constexpr std::string_view usual_fields =
 
 /// The number of layers up to vision_feature_layer, which counts from the last one (-1).
 std::optional<u64> layers_to_feature(const hf::Config& config, i64 class_default);
-/// The rounded-down inverse of a ratio; 0 if it is not one.
+/// Returns the inverse of `ratio`, rounded down; 0 if `ratio` is not between 1/1024 and 1.
 u64 inverse_of(double ratio);
 /// Error "convert-config": the field is stated, but not as a ratio that inverse_of() accepts.
 Status check_ratio(KeyWriter& out, std::string_view field);

@@ -20,8 +20,8 @@ std::string_view stack_of(const Tensor& row);
 /// True if the family's layers are in stacks.
 bool has_stacks(const Family& family);
 
-/// Returns the full name of a module in a layer of a directory, below the one of the prefixes "a.|b." that belongs to
-/// its stack, or else below the first.
+/// Returns the full name of a module in a layer of a directory, below the prefix in "a.|b." that belongs to its stack,
+/// or else below the first.
 std::string module_in_layer(const Tensor& row, std::string_view prefixes, u64 layer, std::string_view module);
 
 /// Returns the number of layers in the longest stack. Symbol "L" counts those of the encoder, or of the only stack.

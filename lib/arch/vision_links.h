@@ -25,8 +25,8 @@ struct VisionLink {
 /// in the expected form.
 std::vector<VisionLink> vision_links(const hf::Config& config);
 
-/// Returns for each layer of the text model the number of its projector; -1 for layers without one, and for the first
-/// projector, whose features replace the image's tokens. Empty without projectors.
+/// Returns for each layer of the text model the number of its projector; -1 for layers without a projector, and for the
+/// layer of the first projector, whose features replace the image's tokens. Empty without projectors.
 std::vector<i32> projectors_of_layers(const hf::Config& config, u64 layers);
 
 }  // namespace modelutils::arch

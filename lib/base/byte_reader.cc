@@ -71,8 +71,8 @@ bool ByteReader::refill(std::size_t needed) {
   if (source_ == nullptr) return fail();
   if (const std::optional<u64> left = remaining(); left && needed > *left) return fail();
 
-  // Most headers and arrays are short, so the first reads are. After the first, memory for the largest window is
-  // allocated at once: of its pages only those that are filled cost anything.
+  // Most headers and arrays are short, so the first windows are small. A larger window gets memory for the largest one
+  // at once, because only pages that are written take memory.
   constexpr std::size_t first_window = 16 * 1024;
   const auto move_to_window = [&](std::size_t size) {
     const std::size_t room = window_size_ > first_window ? std::max(window_size_, largest_window_) : window_size_;

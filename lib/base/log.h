@@ -1,5 +1,5 @@
-// What a run records: its findings, all counted and a limited number of each kind kept, and the log behind -v. The
-// library writes lines; the program (tools/cli) decides on the level and the destination.
+// The records of a run: its findings, all counted and a limited number of each kind kept, and the log that -v prints.
+// The library writes lines; the program (tools/cli) decides on the level and the destination.
 #pragma once
 
 #include <fmt/core.h>

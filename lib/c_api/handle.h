@@ -62,11 +62,11 @@ mu_status guarded(Body&& body) noexcept {
   }
 }
 
-/// Returns the path of what the caller names, a path or a model in a store. "-" is a file name here, but means standard
-/// input to the readers.
+/// Returns the path that the caller names, directly or as a model in a store. "-" is a file name here, but means
+/// standard input to the readers.
 Result<std::string> named_path(const char* named, Manifests manifests = Manifests::to_model);
 
-/// Returns the error about the path of `named`, clearer if it can be.
+/// Returns `error` about the path of `named`, or a clearer error from clearer_name_error().
 inline tl::unexpected<Error> about_named(Error error, const char* named) {
   auto better = clearer_name_error(error, named);
   return tl::make_unexpected(better ? std::move(*better) : std::move(error));

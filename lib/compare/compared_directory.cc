@@ -231,7 +231,8 @@ class DirectoryLook {
     side_.tensors = std::make_shared<DirectoryTensors>(opened_->model, std::move(problem));
   }
 
-  // As mlx2gguf would name and join them; as they are, if it would refuse the model.
+  // Names and joins the tensors of an image model as mlx2gguf would; keeps them as they are if it would refuse the
+  // model.
   void add_image_tensors() {
     side_.naming = view_.naming;
     Result<std::optional<to_gguf::ImageMap>> mapped = map_image();

@@ -182,7 +182,7 @@ class EditPlanner {
       return input_error("edit-in-place-data", "the edit would move tensor data, which --in-place cannot do; use -o",
                          {}, {}, file.path);
     }
-    keys.clear();  // the header has them now, and a vocabulary is large
+    keys.clear();  // the header contains them, and a vocabulary takes much memory
     keys.shrink_to_fit();
     plan_.headers.push_back(std::move(layout.header));
     return note_change(file, plan_.headers.back());

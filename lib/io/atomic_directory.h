@@ -112,7 +112,7 @@ class AtomicDirectory {
   DirectoryOptions options_;
   TemporaryFileGuard folder_guard_;
   std::vector<std::string> names_;
-  std::vector<std::string> folders_;        // folders in the folder, each behind the one that holds it
+  std::vector<std::string> folders_;        // folders in the folder, each after the one that contains it
   std::vector<TemporaryFileGuard> guards_;  // for the files with final names in the staging folder
 };
 

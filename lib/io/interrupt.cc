@@ -50,7 +50,7 @@ void remove_temporary_files() {
   for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {
     if (const char* name = slot->path.load(); name != nullptr) os::remove_file(name);
   }
-  // Folders, which are empty now except for other such folders.
+  // Then removes the folders. They may contain each other, so repeats until none can be removed.
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
     for (auto* slot = first_slot.load(); slot != nullptr; slot = slot->next) {

@@ -43,8 +43,8 @@ Status refuse_standard_output(const os::FileStatus& status, const std::string& p
 }
 
 Status compare_inputs(const std::vector<std::string>& paths, const std::function<void(const std::string&)>& open) {
-  // With a single path, the tool opens it before it writes. If standard output was empty, an input that is the same
-  // file has no content to lose.
+  // An empty file on standard output has no content to lose. A single path needs no check here, because the tool opens
+  // it before it writes.
   if (!guarded || guarded->size == 0) return {};
   if (paths.size() < 2 && !os::is_folder(paths.front())) return {};
   for (const std::string& path : paths) {

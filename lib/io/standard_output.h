@@ -80,7 +80,8 @@ class Progress {
   Progress() = default;
   /// `label` precedes the bar ("hashing"); `total` is the expected number of bytes. Draws only if `visible`.
   Progress(std::string label, u64 total, bool visible);
-  /// Counts a part of `whole`, to which it adds everything that it counts. Draws nothing. `whole` must outlive it.
+  /// Counts a part of the work of `whole`: all that is added here is added to `whole`, too. Draws nothing. `whole` must
+  /// outlive it.
   explicit Progress(Progress* whole) : whole_(whole) {}
   ~Progress();
   Progress(const Progress&) = delete;

@@ -101,7 +101,8 @@ bool is_ollama_manifest(const std::string& path);
 /// Reads a manifest. Error "cache-manifest": not JSON, or a layer with an invalid digest or size.
 Result<OllamaManifest> read_ollama_manifest(const std::string& path);
 
-// Finds the model behind a path that is not itself a model: a blob of a download cache, or a directory of GGUF files.
+// Finds the model that a path stands for if it is not itself a model: a blob of a download cache, or a directory of
+// GGUF files.
 
 /// Returns the file in a snapshot that links to the blob `path` of a Hugging Face cache, in a repository or shared; its
 /// name and folder identify the blob. Returns the first by name if there are several; nullopt if `path` is not such a

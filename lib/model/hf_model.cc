@@ -281,7 +281,7 @@ Status check_prediction(const HfModel& model, PredictionChoice prediction) {
                      {}, {}, model.directory);
 }
 
-// llama.cpp computes dense layers behind the pooling for few architectures, which have rows for them.
+// llama.cpp computes dense layers after the pooling for few architectures, which have rows for them.
 Status check_dense_modules(const HfModel& model) {
   const arch::Names names(*model.family);
   for (const std::string& path : model.config.modules.dense) {

@@ -75,8 +75,8 @@ struct HfModel {
   std::vector<LeftOut> left_out;         ///< tensors that belong to another file or are derived
   /// Number of blocks that predict further tokens. Their matrices have the names of layers after the last one.
   u64 prediction_blocks = 0;
-  /// Of a reranker that answers yes or no: the rows of the output head for these tokens, which are its scores. Empty
-  /// for other models.
+  /// For a reranker that answers yes or no: the ids of these tokens, whose rows of the output head are its scores.
+  /// Empty for other models.
   std::vector<u64> answers;
 
   const SafetensorsModel& opened() const { return *model->safetensors; }

@@ -162,7 +162,8 @@ void read_config(SafetensorsModel& model) {
   model.foreign = read_foreign_method(*model.config, method);
 }
 
-/// Adds the weights of dense layers behind the model, which have a folder each. Their names get the folder's in front.
+/// Adds the weights of dense layers after the model. Each has a folder; the names of its tensors get the folder's name
+/// as prefix.
 void open_dense_modules(SafetensorsModel& model) {
   constexpr std::string_view files[] = {"model.safetensors", "pytorch_model.bin"};
   for (const std::string& path : model.config->modules.dense) {

@@ -116,7 +116,7 @@ class TextDump {
     write_layout();
   }
 
-  // Of a directory that has them beside its language model.
+  // Writes the towers of a directory, which it may have beside its language model.
   void write_towers() {
     for (const TowerFacts& tower : facts_.towers) {
       std::vector<std::string> words = {escape(tower.type)};

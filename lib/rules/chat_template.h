@@ -19,7 +19,7 @@ namespace modelutils {
 std::optional<jinja::Template> check_chat_template(std::string_view text, std::string_view where,
                                                    std::optional<u64> offset, std::string_view file, FindingLog& log);
 
-/// A vocabulary behind callbacks, so that it is only read if a template needs it.
+/// A vocabulary accessed through callbacks, so that it is only read if a template needs it.
 struct VocabularyTexts {
   using Take = std::function<void(u64 index, std::string_view text)>;
   std::string_view kind;                    ///< tokenizer.ggml.model

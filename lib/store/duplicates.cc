@@ -156,7 +156,7 @@ class Finder {
       for (const std::vector<Content*>& same : grouped(group)) report(same, Likeness::xxh3, same[0]->key);
       return;
     }
-    // Checksums that differ say that the samples are not enough: files without one are then not judged.
+    // If known checksums differ, equal samples do not prove equal files, so files without a checksum are left out.
     std::set<std::string> known;
     for (const Content* content : group) {
       if (!content->sha256.empty()) known.insert(content->sha256);

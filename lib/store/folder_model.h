@@ -13,7 +13,7 @@ struct FolderModel {
   std::string path;
   std::string architecture;
   std::optional<u64> parameters;
-  std::string type;  ///< the mix, otherwise the type or form with the most bytes; of a companion, what it is
+  std::string type;  ///< the mix, otherwise the type or form with the most bytes; a companion's kind
   u64 bytes = 0;     ///< of all its files
 };
 

@@ -121,7 +121,7 @@ class Linker {
                     from, errno_text(reason));
     if (!way_ || *way_ == LinkWay::symlink) return text;
     if (reason == EXDEV) return text + "; the two are on different file systems: --how symlink works";
-    // ENOTSUP is another number than EOPNOTSUPP on macOS.
+    // On macOS, ENOTSUP and EOPNOTSUPP differ.
     const bool is_unsupported =
         reason == EOPNOTSUPP || reason == ENOTSUP || reason == ENOTTY || reason == EINVAL || reason == ENOSYS;
     if (is_unsupported) return text + "; this file system has none: try --how hard or --how symlink";

@@ -53,7 +53,7 @@ struct LinkPlan {
 
 struct LinkRequest {
   LinkTarget target;
-  std::string as;  ///< PUBLISHER/MODEL instead of the source's; empty for that
+  std::string as;  ///< PUBLISHER/MODEL of the link; if empty, the source's
   Progress* progress = nullptr;
 };
 

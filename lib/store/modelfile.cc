@@ -55,7 +55,7 @@ Result<std::string> text_of(const std::string& path) {
   return text;
 }
 
-// A name that may stand in a Modelfile: what it would break is left out.
+// True if a parameter's name can be written to a Modelfile. Others are left out, because they could break its syntax.
 bool is_parameter_name(std::string_view name) {
   return !name.empty() &&
          std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });

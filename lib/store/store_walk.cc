@@ -116,7 +116,7 @@ void walk_hub(const StoreRoot& root, StoreWalk& walk) {
   const std::size_t first = walk.entries.size();
   std::vector<std::string> repositories;
   std::set<std::string, std::less<>> with_models;
-  // Files beside the repositories are those of the flat layout, or nobody's.
+  // Models beside the repositories are not listed here; walk_flat() lists llama.cpp's.
   const TreeRest rest = walk_models(root.path, {}, [&](TreeEntry entry) {
     if (entry.problem) {
       walk.notes.push_back({entry.path, "is skipped: " + entry.problem->message});

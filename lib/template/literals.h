@@ -26,7 +26,7 @@ class Literals {
   /// Returns the literals in an expression, concatenated, at most 256 bytes. A name contributes every value bound to
   /// it.
   std::string joined(const Expression* expression);
-  /// Returns the value of a numeric expression of literals; nullopt if it is not one.
+  /// Returns the value of a numeric expression of literals; nullopt for other expressions.
   std::optional<double> number(const Expression* expression);
 
   bool is_bound(std::string_view name) const { return bindings_.contains(name); }

@@ -82,7 +82,7 @@ template <std::size_t WIDTH>
       });
 }
 
-// The facts behind narrow_facts(), per lane.
+// The values that narrow_facts() reports, per lane.
 template <typename Bits>
 struct Extremes {
   Bits largest = {};         // bits of the largest magnitude, including infinity and NaN

@@ -14,7 +14,7 @@ struct Mlx2ggufArguments {
   TypeArguments types;
   std::string mtp;
   std::string base;  ///< the base model of an adapter
-  std::string task;  ///< of a model with an adapter for each
+  std::string task;  ///< the task whose adapter is written, of a model with one per task
   std::vector<std::string> adapters;
   bool follow_links = false;
   bool rerank = false, no_rerank = false;

@@ -1,4 +1,4 @@
-// Tells whether a connection goes to this machine or a private network. Addresses are texts without brackets and port.
+// Tells whether a connection goes to this machine or a private network. Addresses are texts without brackets or port.
 #pragma once
 
 #include <string>

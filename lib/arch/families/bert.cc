@@ -1,6 +1,6 @@
-// BERT and its relatives: learned positions, norms behind attention and feed-forward part. RoBERTa, XLM-RoBERTa and
-// CamemBERT have the same layers, but their positions begin behind those of padding. DistilBERT has other names and no
-// types of tokens.
+// BERT and its relatives: learned positions, norms after attention and feed-forward part. RoBERTa, XLM-RoBERTa and
+// CamemBERT have the same layers, but their positions begin after the padding's. DistilBERT has other names and no
+// token types.
 #include <fmt/core.h>
 
 #include "arch/config_writer.h"

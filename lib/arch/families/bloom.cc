@@ -1,4 +1,4 @@
-// BLOOM: ALiBi instead of rotary embeddings, a norm behind the embedding, LayerNorm and biases everywhere. Each head's
+// BLOOM: ALiBi instead of rotary embeddings, a norm after the embedding, LayerNorm and biases everywhere. Each head's
 // queries, keys and values are together in one matrix.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"

@@ -1,5 +1,5 @@
-// Cohere 2 with experts: attention and feed-forward part side by side behind one LayerNorm without bias, sliding
-// layers with rotary embedding and global ones without, dense layers first, then experts scored by a sigmoid.
+// Cohere 2 with experts: attention and feed-forward part side by side after one LayerNorm without bias, sliding layers
+// with rotary embedding and global ones without, dense layers first, then experts scored by a sigmoid.
 #include "arch/common_rows.h"
 #include "arch/families/list.h"
 #include "arch/key_writer.h"

@@ -33,7 +33,7 @@ constexpr auto sizes = [] {
   return keys;
 }();
 constexpr Tensor first[] = {{"token_embd", "E,V", "transformer.word_embeddings"}};
-// Whether the layers have a norm of their own for attention.
+// "Na": the layers have a separate norm for attention.
 constexpr Mark marks[] = {{"Na", "attn_norm_2"}};
 constexpr Need must = Need::required;
 constexpr Tensor layer[] = {

@@ -175,8 +175,8 @@ constexpr Family gemma3 = {
 };
 MU_FAMILY(gemma3);
 
-// EmbeddingGemma: a Gemma 3 that sees the whole text, and up to two dense layers behind the pooling. A file whose
-// layers all slide makes llama.cpp abort.
+// EmbeddingGemma: a Gemma 3 that sees the whole text, and up to two dense layers after the pooling. A file whose layers
+// all slide makes llama.cpp abort.
 constexpr Key embedding_keys[] = {
     sliding_window("512", Missing::warn, Need::required),
     window_pattern<6>,

@@ -67,7 +67,7 @@ MU_FAMILY(jina_bert_v2);
 static bool is_v3(const hf::Config& config) {
   return config.field("lora_adaptations") || config.string_field("position_embedding_type") == "rotary";
 }
-// XLM-RoBERTa's number of positions includes those of padding.
+// XLM-RoBERTa's number of positions includes the padding's.
 constexpr u64 padding_positions = 2;
 static Status write_context_behind_padding(KeyWriter& out, const Key& key) {
   const u64 stated = out.config().count_field("max_position_embeddings").value_or(8194);

@@ -21,7 +21,7 @@ constexpr auto mixture_sizes = [] {
 constexpr auto rope = partial_rope_keys_of("D/4");
 constexpr auto sectioned_rope = with_sections(rope);
 
-// Every n-th layer has attention. Returns n, the position of the first one.
+// Every n-th layer has attention. Returns n, which is the position of the first such layer, counted from 1.
 static std::optional<u64> attention_period(const hf::Config& config, const Sizes&) {
   for (std::size_t i = 0; i < config.layer_types.size(); ++i) {
     if (config.layer_types[i] == "full_attention") return i + 1;

@@ -58,8 +58,8 @@ std::string error_text(int number);
 
 /// Returns the value, or nullopt if it is not set.
 std::optional<std::string> environment(const char* name);
-/// Returns the user's folder, with '/'; empty if unknown. It is that of HOME; Windows: of USERPROFILE, because programs
-/// there ignore HOME, which some shells set.
+/// Returns the user's folder, with '/'; empty if unknown. Taken from HOME; on Windows from USERPROFILE, because
+/// programs there ignore HOME, which some shells set.
 std::string home_folder();
 /// Sets a variable for programs started later, unless it is already set.
 void set_default(const char* name, const std::string& value);

@@ -338,8 +338,8 @@ class GgufSource : public Source {
   std::vector<std::vector<float>> factors_;                          // ".scale", by tensor that is merged
 };
 
-// The GGUF that mlx2gguf would make of a directory or an image model, but for what has no exact type, which is F32: its
-// rows are made when asked for.
+// The GGUF that mlx2gguf would make of a directory or an image model, except that tensors without an exact type are
+// F32. Rows are computed on request.
 class DirectorySource : public Source {
  public:
   static Result<std::unique_ptr<Source>> open(const std::string& path, const to_gguf::MlxToGgufOptions& conversion,

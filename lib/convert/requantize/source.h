@@ -1,5 +1,5 @@
-// What is quantised: a GGUF model, or a directory or an image model as mlx2gguf would convert it, as rows of blocks of
-// some type.
+// The models that can be quantised, as rows of blocks: a GGUF model, or a directory or an image model as mlx2gguf would
+// convert it.
 #pragma once
 
 #include <memory>
@@ -42,11 +42,11 @@ class Source {
   /// Otherwise empty: rows may be read in any order.
   const std::vector<std::size_t>& only_order() const { return only_order_; }
 
-  /// True if no mix changes this tensor: of a projector, if llama.cpp reads it only in the types that it may have now;
-  /// of an image model, if the architecture says so.
+  /// True if no mix may change this tensor: in a projector, a tensor that llama.cpp reads only in the types that it may
+  /// have now; in an image model, one that the architecture exempts.
   bool stays(std::size_t tensor) const { return !stays_.empty() && stays_[tensor]; }
-  /// The type of a tensor that no mix changes. It is another one than that of tensors() only if the source has a form
-  /// for which GGUF has no type.
+  /// Returns the type of a tensor that no mix changes. It differs from the type in tensors() only if the source has a
+  /// form for which GGUF has no type.
   TensorType kept_type(std::size_t tensor) const { return kept_.empty() ? *tensors_[tensor].type : kept_[tensor]; }
 
   /// Reads rows [first, first + count) of a tensor, whole granules, as blocks of its type. Thread-safe; `thread` is the

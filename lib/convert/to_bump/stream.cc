@@ -30,7 +30,7 @@ u64 run_in_output(const BumpPart& part) {
   return part.run / sizes.from_bytes * sizes.to_bytes;
 }
 
-// Return the size of one run with its zeros, and of the whole part.
+// Returns the size of one run with the zeros that follow it; the second function, the size of the whole part.
 u64 period_of(const BumpPart& part) {
   return run_in_output(part) + part.zeros;
 }
@@ -159,7 +159,7 @@ void append_table(std::vector<std::byte>& bytes, std::span<const u8> codes) {
 // Computes a hash per entry.
 class EntryHasher {
  public:
-  // Entries arrive in order; empty entries do not arrive.
+  // Call it for the entries in order; empty entries may be skipped.
   void update(std::size_t entry, Bytes bytes) {
     finish_up_to(entry);
     hasher_.update(bytes);

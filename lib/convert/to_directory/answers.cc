@@ -43,7 +43,7 @@ Result<std::vector<float>> read_row(const Catalog& catalog, const Tensor& tensor
   return values;
 }
 
-// Returns the length of the difference by that of `wanted`.
+// Returns the length of `wanted` - `found` divided by the length of `wanted`.
 double difference(const std::vector<float>& wanted, const std::vector<float>& found) {
   double length = 0, apart = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

@@ -32,7 +32,7 @@ constexpr std::string_view single_name = "model.safetensors";
 constexpr std::string_view index_name = "model.safetensors.index.json";
 constexpr std::size_t most_shards = 99999;
 
-// Returns the folder of a dense layer behind the model: "2_Dense" for "2_Dense.linear.weight". Empty for other tensors.
+// Returns the folder of a dense layer after the model: "2_Dense" for "2_Dense.linear.weight". Empty for other tensors.
 std::string_view folder_of_dense(std::string_view tensor) {
   const std::string_view folder = tensor.substr(0, tensor.find('.'));
   return folder.ends_with("_Dense") ? folder : std::string_view();
@@ -198,7 +198,7 @@ class DirectoryPlanner {
                        [](const Tensor& tensor) { return type_info(*tensor.type).is_quantized; });
   }
 
-  // Dense layers behind the model have folders of their own, so they come last and stay plain.
+  // Moves the dense layers after the model to the end, because each has a folder of its own. They are not quantised.
   void set_dense_apart() {
     std::vector<DirectoryTensor>& tensors = plan_.map.tensors;
     const auto dense = std::stable_partition(tensors.begin(), tensors.end(), [](const DirectoryTensor& tensor) {
@@ -346,7 +346,8 @@ class DirectoryPlanner {
     return options_.no_tokenizer ? Status{} : add_tokenizer();
   }
 
-  // Writes modules.json and what it names, if the keys tell how vectors of tokens become one or what follows them.
+  // Writes modules.json and the folders that it names, if the keys state a pooling or the file has dense layers after
+  // it.
   void add_sentence_modules() {
     hf::SentenceModules modules;
     const auto pooling = index_->unsigned_value(index_->arch_key("pooling_type")).value_or(0);

@@ -39,8 +39,8 @@ bool share_class(const arch::ProjectorFamily& one, const arch::ProjectorFamily& 
   return is_shared;
 }
 
-// Returns a file's towers. Several classes may have towers of one type: of two towers, those of one class are chosen.
-// Error "convert-projector": no tower, or one of an unknown type.
+// Returns the families of a file's towers. Several classes may share a type of tower; if the file has two towers,
+// chooses two families of the same class. Error "convert-projector": no tower, or one of an unknown type.
 Result<std::vector<const arch::ProjectorFamily*>> families_of(const gguf::Index& index, const std::string& path) {
   std::vector<std::vector<const arch::ProjectorFamily*>> candidates;
   for (const arch::Encoder& encoder : arch::encoders) {
@@ -92,7 +92,8 @@ hf::ConfigMembers inside(std::string_view object, hf::ConfigMembers whole) {
   return outer;
 }
 
-// Of classes that share a tower, mlx-vlm's have a vision_config with a model_type of their own.
+// Classes that share a tower differ in the model_type of mlx-vlm's vision_config. Replaces the tower's model_type there
+// by the text model's.
 void name_tower_as_text(hf::ConfigMembers& config, std::string_view of_tower, std::string_view of_text) {
   for (hf::ConfigMember& member : config) {
     auto* vision = member.name == "vision_config" ? std::get_if<hf::ConfigMembers>(&member.value.value) : nullptr;

@@ -182,7 +182,8 @@ class Reverser {
     return std::ranges::count_if(alternative.parts, [](const arch::SourcePart& part) { return !part.multiplies; }) == 1;
   }
 
-  // Of a product of two vectors, the first gets all of it and the other becomes 1.
+  // Adds a vector of ones. If a tensor is the product of two vectors, the first gets the product and the second these
+  // ones.
   void add_ones(const arch::ExpectedTensor& expected, const arch::SourcePart& part, const Tensor& tensor) {
     DirectoryTensor made;
     made.name = source_names_.of_part(expected, part, 0);

@@ -18,8 +18,8 @@ struct AdapterToGgufOptions {
   std::string directory;  ///< the adapter's directory
   std::string base;       ///< the base's directory (its config.json is enough) or GGUF; if empty, conversion fails with
                           ///< "adapter-no-base"
-  std::string task;       ///< if not empty, `directory` is a model's, with an adapter for this task, and its own base
-  std::string output;     ///< "-" streams to standard output
+  std::string task;    ///< if not empty, `directory` is a model that has an adapter for this task, and is also the base
+  std::string output;  ///< "-" streams to standard output
   std::optional<TensorType> type;   ///< F32, F16 or BF16; by default F16 factors stay F16 and all others become F32
   std::optional<std::string> name;  ///< general.name
   bool exact = false;               ///< "convert-inexact" if a factor is rounded

@@ -314,7 +314,7 @@ class ImageMapper {
     const std::size_t last = first.ne.size() - 1;
     made.ne = first.ne;
     made.ne[last] = 0;
-    u64 unit = first.ne.size() > 1 ? first.ne.front() : 0;  // of a vector: what all parts are multiples of
+    u64 unit = first.ne.size() > 1 ? first.ne.front() : 0;  // for a vector: a common divisor of all parts
     for (const std::size_t i : parts.weights) {
       const Weight& weight = weights[i];
       const bool fits =

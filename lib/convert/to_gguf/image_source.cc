@@ -130,7 +130,7 @@ Result<std::optional<ImageSource>> source_of_stream(const std::string& path, std
   return source_of_file(path, std::move(opened));
 }
 
-// True if the name of a file does not tell that it is no image model. Addresses often end in a number or a query.
+// True unless the name of a file shows that it is not an image model. Addresses often end in a number or a query.
 bool may_be_image(const std::string& path) {
   if (path.ends_with(".gguf")) return false;
   return is_address(path) || base_name_of(path).find('.') == std::string::npos ||

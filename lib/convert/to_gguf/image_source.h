@@ -1,4 +1,4 @@
-// Finds the diffusion model in what a user names: a file, an index, a pipeline of diffusers, or a component of one.
+// Finds the diffusion model that a user names: a file, an index, a pipeline of diffusers, or a component of one.
 #pragma once
 
 #include <memory>
@@ -42,8 +42,8 @@ Result<std::string> without_pipeline(const std::string& path, OutsideLinks links
 Result<arch::ImageLayout> recognise_image(const ImageSource& source, std::span<const std::string_view> names,
                                           std::string_view architecture);
 
-/// Adds a warning if the model is recognised (nullptr: is not) as another architecture than `stated`, whose rules
-/// apply.
+/// Adds a warning if `recognised`, the architecture of the tensors (nullptr: unknown), differs from `stated`, whose
+/// rules apply.
 void warn_of_other_rules(const arch::ImageModel* recognised, const arch::ImageModel& stated, FindingLog& remarks);
 
 }  // namespace modelutils::to_gguf

@@ -451,8 +451,8 @@ class Planner {
   std::vector<gguf::OutKey> keys_;
 };
 
-// Returns the directory of an index of safetensors files; indexes of image models, and other paths, as they are.
-// Errors: those of find_image_source().
+// Returns the directory of a safetensors index. Indexes of image models and other paths are returned unchanged. Errors:
+// those of find_image_source().
 Result<std::string> model_directory(const MlxToGgufOptions& options) {
   if (!options.directory.ends_with(".safetensors.index.json")) return options.directory;
   MU_ASSIGN(const std::optional<ImageSource> image, find_image_source(options.directory, options.links));

@@ -21,7 +21,7 @@
 
 namespace modelutils::to_gguf {
 
-/// What a plan for an image or video model has in addition.
+/// The further parts of a plan for an image or video model.
 struct ImagePlan {
   const arch::ImageModel* architecture;
   std::vector<TensorType> kept;     ///< by tensor of the map: its type if no mix changes it

@@ -388,8 +388,8 @@ class NameMapper {
     return read_whole(model_, vector);
   }
 
-  // Takes the scores of a reranker from the rows of its output head, or of the embedding if that is the head. Of a head
-  // of its own nothing else is needed.
+  // Takes the scores of a reranker from the rows of its output head, or of the embedding if that is the head. A
+  // separate head is not used otherwise.
   Status place_answers() {
     if (model_.answers.empty()) return {};
     const bool has_head = has_own_head();

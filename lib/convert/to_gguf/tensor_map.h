@@ -23,7 +23,7 @@ namespace modelutils {
 struct MappedTensor : TensorRecipe {
   bool must_be_f32 = false;
   bool has_unit_rows = false;         ///< every row is divided by its length
-  bool is_product = false;            ///< the parts behind the first are factors of its values; the tensor is whole
+  bool is_product = false;            ///< the parts after the first are factors of its values; the tensor is whole
   bool is_of_experts = false;         ///< the values are numbers of experts, written as I32; the tensor is whole
   std::string_view f32_because = {};  ///< the row's reason for F32, if it is not a requirement of llama.cpp
   std::optional<TensorType> type;     ///< if set, the type to encode the values as

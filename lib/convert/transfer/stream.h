@@ -65,8 +65,8 @@ using WatchRows = std::function<void(std::size_t tensor, Bytes rows)>;
 /// others encode. For sources that can be read only once.
 using TakeRows = std::function<Status(std::size_t tensor, u64 first, u64 count, unsigned thread)>;
 
-/// Checks that tensors that a pipe delivers in the order of `reading` can go to an output pipe, whose order is that of
-/// their numbers. Error: "io-pipe".
+/// Checks that an input pipe, which delivers the tensors in the order of `reading`, can feed an output pipe, which
+/// needs them in the order of their numbers. Error: "io-pipe".
 Status check_pipe_order(std::span<const std::size_t> reading, const std::string& input,
                         const std::function<std::string_view(std::size_t)>& name_of);
 

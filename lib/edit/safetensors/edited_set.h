@@ -79,7 +79,7 @@ struct EditedSet {
   const safetensors::ShardSet& set() const { return model.safetensors->set; }
   const Tensor& source(const EditedTensor& tensor) const { return model.catalog().tensors[tensor.origin]; }
   bool is_directory() const { return set().is_directory; }
-  /// Returns the text of a file beside the weights that changes; nullptr for the others.
+  /// Returns the new text of a file beside the weights; nullptr if the file does not change.
   const hf::ConfigEdit* changed_text(std::string_view name) const;
   /// Returns the index of each catalog tensor in `tensors`, or no_place.
   std::vector<std::size_t> places() const;

@@ -121,7 +121,8 @@ class DirectoryLayerCut {
     return std::string(name.substr(0, at)) + std::to_string(new_number(layer)) + std::string(name.substr(end));
   }
 
-  // What renumbers patterns. The layers are those that tensors have: they may include blocks behind the last one.
+  // Fills in `numbers_`, which renumbers patterns. The present layers are those that have tensors; they may include
+  // blocks after the last layer.
   void number_layers() {
     for_each_name(family_->layer_prefixes, [&](std::string_view prefix) {
       prefix.remove_suffix(1);

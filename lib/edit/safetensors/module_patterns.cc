@@ -14,7 +14,7 @@ bool is_expression(std::string_view pattern) {
                              [&](std::string_view start) { return pattern.starts_with(start); });
 }
 
-// Returns the place behind "layers." or "layers\."; npos if the pattern has neither.
+// Returns the position after "layers." or "layers\."; npos if the pattern has neither.
 std::size_t behind_word(std::string_view pattern, std::string_view word) {
   for (std::size_t at = pattern.find(word); at != pattern.npos; at = pattern.find(word, at + 1)) {
     const bool is_whole = at == 0 || std::string_view(".*\\^)").find(pattern[at - 1]) != std::string_view::npos;

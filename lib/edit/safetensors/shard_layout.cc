@@ -339,7 +339,7 @@ class LayoutPlanner {
     total_ += tensor.bytes();
   }
 
-  // The source's index, if it is right for the output.
+  // Returns the text of the source's index if the output has the same tensors in the same files; else an empty text.
   Result<std::string> same_index() const {
     const std::optional<safetensors::ShardIndex>& index = edited_.set().index;
     if (!index || !index->usable || index->entries.size() != weight_map_.size() || index->total_size != total_) {

@@ -121,8 +121,8 @@ class SideFiles {
     return os::is_folder(set_.folder + folder + std::string(listed.name(i)));
   }
 
-  // Reads the folders that modules.json names: Sentence Transformers keeps the parts behind the model there, with their
-  // weights.
+  // Reads the folders that modules.json names. Sentence Transformers keeps the parts that follow the model there, with
+  // their weights.
   Status read_modules() {
     MU_ASSIGN(const auto document, json::load_if_present(plan_.edited.model.safetensors->folder, "modules.json"));
     json::Array list;

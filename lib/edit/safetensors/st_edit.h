@@ -77,17 +77,17 @@ Status encode_tensor(const EditedSet& set, const EditedTensor& tensor, u64 first
 /// True if casting may change a value, so that its error is measured. Internal.
 bool may_round(const EditedSet& set, const EditedTensor& tensor);
 
-/// --fix-index: rebuilds the index of a directory from the headers of its files, in place. Returns a sentence about
-/// what was done. Errors of kind input: those of reading; "st-shard-incomplete", "st-shard-two-files" and other
-/// container findings of the files. Errors of kind output: those of AtomicOutput.
+/// --fix-index: rebuilds the index of a directory from the headers of its files, in place. Returns a sentence for the
+/// user. Errors of kind input: those of reading; "st-shard-incomplete", "st-shard-two-files" and other container
+/// findings of the files. Errors of kind output: those of AtomicOutput.
 Result<std::string> fix_index(const std::string& directory, bool dry_run);
 
 // --in-place: changes __metadata__ in a file's header if the new text fits into the header and the white space after
-// it. The journal is that of gguf-edit.
+// it. Uses gguf-edit's journal.
 
 /// Plans --set and --unset in place: a change for each file whose metadata changes. All files are closed again. Errors
-/// of kind usage: other operations. Errors: those of open_edited_set(); "edit-in-cache", "edit-in-place-data" (kind
-/// input); "edit-no-room" (kind output).
+/// of kind usage: operations other than --set and --unset. Errors: those of open_edited_set(); "edit-in-cache",
+/// "edit-in-place-data" (kind input); "edit-no-room" (kind output).
 Result<std::vector<edit::HeaderChange>> plan_metadata_edit(const StEditOptions& options);
 /// Applies these changes, one file after the other. Errors: those of edit::change_header().
 Status edit_metadata_in_place(const std::vector<edit::HeaderChange>& changes, bool force, Findings& remarks);

@@ -38,7 +38,7 @@ std::string text_class(const arch::Family& family, std::string_view model_type) 
   return found;
 }
 
-// Removes the indentation that the lines of a member have beside those of its object.
+// Removes the indentation of the last line from each line of a nested JSON value, as if it were not nested.
 std::string outdented(std::string_view json) {
   const std::size_t last = json.rfind('\n');
   if (last == json.npos) return std::string(json);
@@ -64,7 +64,8 @@ std::string without_wrapper(std::string pattern) {
   return pattern;
 }
 
-// Returns the name or pattern of modules that it is in the language model; nullopt for those of other parts.
+// Returns the name or pattern that selects the same modules in the language model alone; nullopt for modules of other
+// parts.
 std::optional<std::string> renamed_module(std::string_view name) {
   if (name.starts_with("re:")) return without_wrapper(std::string(name));
   const std::string canonical = hf::canonical_name(name);

@@ -32,7 +32,7 @@ struct ArrayScan {
       problem;  ///< why the array cannot be skipped: code, offset, message. Not set if the source fails
 };
 
-/// What scan_array() notes of an array of strings, so that nobody has to read all of them again.
+/// Facts that scan_array() records about an array of strings, so that later readers need not visit every string again.
 struct StringNotes {
   std::vector<StringMark>* marks = nullptr;
   std::vector<u64>* end_tokens = nullptr;  ///< indexes of the strings that are end_texts(); nullptr if not wanted

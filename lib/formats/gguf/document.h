@@ -98,7 +98,7 @@ struct StringMark {
   modelutils::u64 offset = 0;
 };
 
-/// The key of the texts of all tokens.
+/// The key that has the texts of all tokens.
 inline constexpr std::string_view tokens_key = "tokenizer.ggml.tokens";
 /// Texts of tokens that end a text, a turn or a tool call: llama.cpp stops at them regardless of the keys.
 std::span<const std::string_view> end_texts();

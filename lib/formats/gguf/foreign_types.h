@@ -32,7 +32,7 @@ std::optional<ForeignType> foreign_type(u32 type_id);
 /// Returns the size of a tensor with a fork's type; nullopt if it exceeds 63 bits.
 std::optional<u64> foreign_tensor_bytes(u32 type_id, std::span<const u64> ne);
 
-/// Returns the tensor's type: "Q4_K", "IQ4_KS (ik_llama.cpp)"; for a type that nobody knows its number.
+/// Returns the tensor's type: "Q4_K", "IQ4_KS (ik_llama.cpp)"; the number for an unknown type.
 std::string type_text(const TensorInfo& tensor);
 
 /// Marks the types of forks in a complete document. Linear.

@@ -101,7 +101,7 @@ void ConfigEdit::remove(std::string_view path) {
   const std::optional<Span> span = locate(path);
   if (!span) return;
   if (!span->is_first) return splice(span->before, span->end, {});
-  // The first member goes with the comma and the white space after it.
+  // Removing the first member also removes the comma and the white space after it.
   std::size_t end = span->end;
   std::size_t next = text_.find_first_not_of(" \t\r\n", end);
   if (next != std::string::npos && text_[next] == ',') {

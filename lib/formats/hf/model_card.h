@@ -105,7 +105,7 @@ Result<ModelCard> read_model_card(const ModelFolder& folder, FindingLog& finding
 // Converts the general.* keys of a GGUF into a model card, and writes README.md for a directory made from it, with
 // these keys as front matter for parse_model_card() and Hugging Face.
 
-/// The name that the headings of cards of rerankers begin with whose scores are rows of the output head.
+/// A model card's heading begins with this name if the model is a reranker whose scores are rows of the output head.
 inline constexpr std::string_view reranker_name = "Qwen3-Reranker";
 
 struct ModelCardOptions {

@@ -121,7 +121,7 @@ struct Adapter {
   std::optional<bool> last_axis_is_in;
   bool ties_head = false;              ///< a change to the embedding also applies to the output head tied to it
   std::vector<u32> invocation_tokens;  ///< alora: the tokens after which the adapter is active
-  std::string task, prompt_prefix;     ///< of read_task(): the task, and what its texts begin with
+  std::string task, prompt_prefix;     ///< from read_task(): the task, and the prefix of its texts
   std::shared_ptr<ByteSource> source;  ///< the weights file
   std::string weights;                 ///< path of the weights file
 

@@ -1,5 +1,5 @@
-// The pairs of adapters: finds those in GGUF files, and converts others to those of a GGUF, with its names, its row
-// and column order, experts stacked. Source: docs/formats/adapters.md.
+// The pairs of adapters: finds them in GGUF files, and converts those of other formats to a GGUF's names and order of
+// rows and columns, with stacked experts. Source: docs/formats/adapters.md.
 #pragma once
 
 #include <map>

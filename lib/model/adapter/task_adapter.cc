@@ -142,8 +142,8 @@ class TaskReader {
     return {};
   }
 
-  // llama.cpp adds the first type's vector to every token, but without its pair. As a pair of the tokens' embedding
-  // with the same row for every token, it is applied.
+  // llama.cpp adds the first type's vector to every token, but ignores a pair on it. So the pair becomes one on the
+  // token embedding, with the same row for every token.
   Status add_types() {
     const auto ends_in = [](std::string_view end) {
       return [end](const Module& module) { return module.name.ends_with(end); };

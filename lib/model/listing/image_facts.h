@@ -1,5 +1,5 @@
 // Facts about an image or video model for listings, from the names and shapes of its tensors: the variant, the stacks
-// of blocks, widths, types by role, and the files that it goes with.
+// of blocks, widths, types by role, and the files that it needs beside it.
 #pragma once
 
 #include <optional>

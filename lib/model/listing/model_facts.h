@@ -113,7 +113,7 @@ struct NamedTemplate {
 /// Texts are raw text of the file. Facts that the model does not state are empty.
 struct ModelFacts {
   std::string architecture;  ///< general.architecture; for a config.json architectures[0], otherwise model_type; for an
-                             ///< image model without either, the one that its tensors have
+                             ///< image model without either, the one that its tensors show
   std::string name;
   std::vector<std::string> companion;   ///< the kind of a file that accompanies a model; empty for models
   std::optional<AdapterFacts> adapter;  ///< set for LoRA adapters

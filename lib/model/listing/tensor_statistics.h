@@ -56,7 +56,7 @@ class ValueReader {
   }
 
  private:
-  // How the elements of a type are read.
+  // The ways of reading the elements of a type.
   enum class Form : u8 { decoded, unsigned_word, signed_word, f64 };
   static constexpr u64 piece_elements = 16 * 1024;
 
@@ -76,7 +76,7 @@ class ValueReader {
   std::vector<std::byte> bytes_;
 };
 
-/// Returns the message about a tensor whose type only a fork of ggml knows, or nobody.
+/// Returns the message about a tensor whose type is unknown to ggml, or known only to a fork of it.
 std::string no_decoder_text(std::string_view type);
 
 inline constexpr std::size_t histogram_bins = 16;

@@ -148,7 +148,7 @@ class ImageRules {
     }
   }
 
-  // What ComfyUI-GGUF's converter makes of ComfyUI's scaled FP8.
+  // Reports scales that ComfyUI-GGUF's converter has left when it converted ComfyUI's scaled FP8.
   void check_scales() {
     const gguf::TensorInfo* first = nullptr;
     u64 count = 0;

@@ -193,7 +193,7 @@ class LoaderRules {
     }
   }
 
-  // Returns the names of the keys behind the sizes in these expressions, without repeats.
+  // Returns the names of the keys that state the sizes in these expressions, without repeats.
   static std::vector<std::string_view> keys_behind(const arch::Family& family,
                                                    std::initializer_list<std::string_view> expressions) {
     constexpr auto is_part = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z'); };

@@ -47,7 +47,7 @@ void check_hyper_parameters(const gguf::Index& index, const gguf::SetFile& first
                             FindingLog& log);
 /// Checks pooling, classifiers and the special tokens of models that give vectors or scores.
 void check_embedding(const gguf::SplitSet& set, const gguf::Index& index, FindingLog& log);
-/// Returns the texts of the special tokens if it read the vocabulary, otherwise nullopt.
+/// Checks the vocabulary. Returns the texts of the special tokens; nullopt if the vocabulary's texts were not read.
 std::optional<RoleTexts> check_tokens(const ByteSource& source, const gguf::Document& document,
                                       const gguf::Index& index, const TensorFacts& facts, TokenTexts texts,
                                       unsigned threads, FindingLog& log);

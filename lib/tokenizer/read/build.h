@@ -148,7 +148,7 @@ Status build_spm(const TokenizerInput& input, std::optional<SentencePieceModel>&
 
 /// Fills tokens, types and scores from the pieces of a SentencePiece model: the piece `first_piece` gets the id
 /// `first_id`, and so on. Pieces beyond the list are dropped with a warning. A user-defined piece becomes NORMAL,
-/// because added tokens set its final type. Returns the id behind the last piece.
+/// because added tokens set its final type. Returns the id after the last piece.
 u64 fill_from_pieces(const SentencePieceModel& model, TokenList& list, FindingLog& findings, u32 first_piece = 0,
                      u32 first_id = 0);
 /// Returns the added tokens to overlay on the list. Tokens for runs of spaces, such as Yi-1.5's "▁▁", stay ordinary

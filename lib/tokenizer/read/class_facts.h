@@ -1,5 +1,5 @@
-// What the Python classes of tokenizers take for granted. It decides where there is no tokenizer.json, because the
-// other files state neither the special tokens nor where they are added; for some classes also with one.
+// The defaults of the Python classes of tokenizers. They apply if there is no tokenizer.json, because the other files
+// state neither the special tokens nor where they are added; for some classes they also apply with one.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct ClassFacts {
   std::string_view eot = {};                         ///< the token that ends a turn
   bool with_json = false;                            ///< the texts also count with a tokenizer.json
   std::optional<bool> adds_bos = {}, adds_eos = {};  ///< without tokenizer.json
-  std::optional<bool> adds_sep = {};                 ///< between two texts, behind the eos
+  std::optional<bool> adds_sep = {};                 ///< between two texts, after the eos
   std::optional<bool> prefixes_space = {};           ///< whatever the SentencePiece model states
   /// The tokens before the pieces of a SentencePiece model, separated by spaces, and the first piece that follows them.
   /// If empty, ids are the positions of the pieces.

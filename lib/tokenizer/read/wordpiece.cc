@@ -45,7 +45,7 @@ class PieceList {
   std::vector<std::string> special_;  // at most eight
 };
 
-// Texts for which the original splits or normalises in another way than llama.cpp.
+// Texts that the original splits or normalises differently from llama.cpp.
 void note_differences(Tokenizer& tokenizer, bool splits_chinese, u64 longest_word) {
   std::string texts = fmt::format("texts with words of more than {} characters", longest_word);
   if (tokenizer.strip_accents.value_or(*tokenizer.lowercase)) texts += ", with Korean";

@@ -29,8 +29,8 @@ bool move_file(const std::string& from, const std::string& to, DWORD flags) {
       from, [&](const wchar_t* name) { return ::MoveFileExW(name, target->c_str(), flags | MOVEFILE_WRITE_THROUGH); });
 }
 
-// Renames as POSIX does, which Windows 10 can on NTFS: the replaced file may be open if those who opened it share its
-// removal. Returns false where that is impossible.
+// Renames as POSIX does: the replaced file may be open if whoever opened it shares its removal. Windows 10 supports
+// this on NTFS. Returns false where it is impossible.
 bool rename_as_posix(const std::wstring& from, const std::wstring& to) {
   struct Renaming {  // FILE_RENAME_INFO with flags, which older headers lack
     DWORD flags;

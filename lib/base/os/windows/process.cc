@@ -239,7 +239,8 @@ void (*at_fault)() = nullptr;
 BOOL WINAPI on_console(DWORD event) {
   constexpr int interrupt = 2;
   at_end(interrupt);
-  // The end was postponed. After the console was closed, returning would end the process.
+  // at_end() has returned, so the end was postponed. When the console closes, Windows ends the process once this
+  // function returns, so it sleeps instead.
   if (event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT) ::Sleep(INFINITE);
   return TRUE;
 }
