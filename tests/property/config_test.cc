@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 // Members that a GGUF cannot express, or expresses differently.
 const std::set<std::string, std::less<>> passed_over = {
-    // about training, the writing program or the cache
+    // members about training, the writing program or the cache
     "attention_dropout", "attn_dropout_prob", "attn_implementation", "attn_pdrop", "aux_loss_alpha", "embd_pdrop",
     "embed_dropout", "embedding_dropout", "emb_dropout_prob", "emb_pdrop", "expert_dropout", "fp32", "fuse_norm",
     "fused_add_norm", "hidden_dropout", "initializer_range", "input_jitter_noise", "output_dropout",

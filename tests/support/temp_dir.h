@@ -34,7 +34,7 @@ struct Pipe {
   int write_end = -1;
 };
 
-// What Windows lacks. Tests that need it skip themselves there.
+// Features that Windows lacks. Tests that need them skip themselves there.
 
 /// True on systems that have FIFOs, devices in /dev, and permission bits.
 #ifdef _WIN32

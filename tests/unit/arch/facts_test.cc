@@ -96,7 +96,8 @@ TEST(Facts, OfAnUnknownClassAreFieldsThatMostHave) {
   EXPECT_FALSE(facts.context.is_stated());
 }
 
-// What config.json leaves out is as the class has it: as many key heads as heads, all of a head rotated.
+// Fields that config.json lacks get the class's defaults: as many key heads as heads, and all elements of a head
+// rotated.
 TEST(Facts, OfAKnownClassAreTheKeysOfItsGguf) {
   const Facts facts = facts_of_config(R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama",
     "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 4, "vocab_size": 100,

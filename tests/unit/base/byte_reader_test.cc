@@ -111,7 +111,7 @@ TEST(ByteReader, ReadsThroughASmallWindow) {
   }
 }
 
-// A short header at the start of a large file costs a short read. Reads grow up to the window, and end where one does.
+// Reading a short header of a large file costs a short read. Further reads grow up to the size of the window.
 TEST(ByteReader, ReadsBeginShort) {
   class Source : public SlowSource {
    public:

@@ -191,7 +191,7 @@ TEST_F(AtomicDirectoryTest, FoldersInFolders) {
   EXPECT_EQ(names_in(path() + "/f"), (std::set<std::string>{"j", "k"}));
   EXPECT_EQ(text_of(path() + "/f/k/kept"), "mine");
   EXPECT_EQ(names_in(temp_.path()), std::set<std::string>{"out"});
-  // Files of others lie deeper.
+  // A subfolder with a foreign file is not replaced.
   fs::create_directories(path() + "/b/c");
   put(path() + "/b/c/theirs", "x");
   const Status status = make_with("f/j");

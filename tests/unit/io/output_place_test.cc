@@ -74,7 +74,7 @@ TEST(OutputPlace, OutputsInSharedBlobsAreRefused) {
 
 namespace fs = std::filesystem;
 
-// Returns the id of a process that is not there.
+// Returns the id of a process that does not exist.
 std::string ended_process() {
   u64 process = 2'000'000;
   while (os::is_running(process)) process += 4;

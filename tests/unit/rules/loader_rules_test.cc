@@ -11,7 +11,7 @@ namespace {
 
 using test::GgufBuilder;
 
-// Just the keys without which the family's tensors are not known.
+// Has only the keys that the shapes of the family's tensors depend on.
 GgufBuilder deepseek4() {
   GgufBuilder file;
   file.key_string("general.architecture", "deepseek4");
@@ -94,7 +94,7 @@ TEST(LoaderRules, TakesTensorsOfBlocksAfterTheLayers) {
   GgufBuilder counted = deepseek4().key_u32("deepseek4.nextn_predict_layers", 1);
   EXPECT_EQ(extra(counted, {"blk.2.nextn.eh_proj.weight", "blk.2.invented.weight"}), "");
   EXPECT_EQ(extra(counted, {"blk.1.invented.weight"}), "tensor 'blk.1.invented.weight'");
-  // The loader of this one takes no blocks.
+  // The loader of qwen4exp accepts no such blocks.
   EXPECT_EQ(extra(qwen4exp(), {"blk.4.invented.weight"}), "");
   EXPECT_EQ(extra(qwen4exp().key_u32("qwen4exp.nextn_predict_layers", 1), {"blk.3.invented.weight"}),
             "tensor 'blk.3.invented.weight'");

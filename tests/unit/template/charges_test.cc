@@ -66,7 +66,7 @@ void expect_charged(const std::string& statements) {
   const auto cost = [](const Outcome& outcome) { return outcome.spent.steps + outcome.spent.memory / 64; };
   EXPECT_GE(cost(once) - cost(before), fewest_steps) << statements << ": " << once.failure.substr(0, 80);
   if (!once.failure.empty()) return;
-  // Repeated, it ends at a limit: 400 rounds that cost nothing would stay below both.
+  // 400 repetitions must reach a limit. If they cost nothing, they would stay below both limits.
   const Outcome often = run(fmt::format("{}{{% for i in range(400) %}}{}{{% endfor %}}", setup, statements),
                             {.steps = before.spent.steps + 20'000, .memory = before.spent.memory + (u64{4} << 20)});
   EXPECT_TRUE(often.is_limit) << statements << ": " << often.failure.substr(0, 80);

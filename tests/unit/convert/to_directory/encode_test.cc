@@ -365,7 +365,7 @@ TEST(DirectoryEncode, DoublesBecomeF32) {
   EXPECT_EQ(matrix.form(options).error().code, "convert-inexact");
 }
 
-// That 16 bits are insufficient is known at once; that F32 is, only after all values.
+// The first values show that 16 bits are insufficient; whether F32 is sufficient is only known after all values.
 TEST(DirectoryEncode, EveryDoubleIsLookedAt) {
   std::vector<double> values(1 << 19, 1 + 0x1p-20);
   const auto form_of = [&] {

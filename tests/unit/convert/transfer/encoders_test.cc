@@ -51,7 +51,7 @@ TEST(Q80Best, IntegerFormIsExactWhereTheBiasIsAMultipleOfTheScale) {
 }
 
 TEST(Q80Best, ConstantGroupsAreCarriedByTheirValue) {
-  // What MLX writes for a constant group: a tiny scale, the value as bias, and all codes 0.
+  // MLX writes a constant group as a tiny scale, the value as bias, and codes that are all 0.
   for (const float value : {0.0f, 0.5f, -3.140625f, 65280.0f, 0x1p-24f}) {
     MlxMatrix matrix = matrix_of(8, 32, TensorType::F16);
     matrix.set_group(0, -1e-7f, value);

@@ -286,7 +286,7 @@ TEST(Parse, ReadsOverTooManyDimensionsIfTheyCanBeThere) {
   EXPECT_TRUE(four.findings.empty());
   EXPECT_EQ(four.tensors[0].bytes(), 48u);
   EXPECT_EQ(four.tensors[0].elements(), 12u);
-  // Five are for the rules to judge, which know the kind of model.
+  // Five dimensions are left to the rules, because the limit depends on the kind of model.
   const Document five = parsed(GgufBuilder().f32_tensor("v", {2, 3, 1, 2, 5}).f32_tensor("w", {1}));
   EXPECT_TRUE(five.findings.empty());
   EXPECT_EQ(five.tensors[0].bytes(), 240u);

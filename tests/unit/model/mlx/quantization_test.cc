@@ -37,7 +37,8 @@ TEST(Quantization, AbsentOrForeign) {
   const Quantization gptq = read(R"({"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128}})");
   EXPECT_FALSE(gptq.declared);
   EXPECT_EQ(gptq.foreign_method, "gptq");
-  // A sibling "quantization" means MLX's format, and so does a mirrored one without quant_method.
+  // A "quantization" beside quantization_config means MLX's format, and so does a quantization_config without
+  // quant_method.
   EXPECT_TRUE(read(R"({"quantization": {"bits": 8}, "quantization_config": {"quant_method": "fp8"}})").declared);
   EXPECT_EQ(read(R"({"quantization_config": {"bits": 8, "group_size": 32}})").top, (Params{Mode::affine, 8, 32}));
 }
