@@ -23,9 +23,9 @@ namespace {
 constexpr std::array all_images = {MU_ARCH_IMAGES(MU_IMAGE_ADDRESS)};
 #undef MU_IMAGE_ADDRESS
 
-// Before the names of a model in a file with several parts, and in exports of trainers.
+// Prefixes of a model's names in a file with several parts, and in exports of trainers.
 constexpr std::string_view prefixes[] = {"model.diffusion_model.", "diffusion_model.", "model."};
-// Only if every name begins so.
+// A prefix that is removed only if every name has it.
 constexpr std::string_view common_prefix = "net.";
 
 // Parts of all-in-one files.

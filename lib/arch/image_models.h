@@ -19,11 +19,12 @@ namespace modelutils::arch {
 
 /// Names of modules in diffusers and in the reference.
 struct ImageNames {
-  /// Before the names of the rows: "transformer_blocks.#." with '#' for a number; empty for names outside the blocks.
+  /// Prefixes of the names in the rows: "transformer_blocks.#." with '#' for a number; empty for names outside the
+  /// blocks.
   std::string_view from = {}, to = {};
   /// Rows, separated by spaces. "a" keeps its name, "a=b" becomes "b". "a+b+c=d" are the parts of one matrix, whose
-  /// rows follow one another. Of "a=~b" the two halves of the rows change places, of "a=^b" only in the last block. A
-  /// row stands for the tensor with this name, or with ".weight" or ".bias" after it.
+  /// rows follow one another. With "a=~b" the two halves of the rows change places, with "a=^b" only in the last block.
+  /// A row stands for the tensor with this name, or with ".weight" or ".bias" after it.
   std::string_view rows = {};
 };
 

@@ -52,7 +52,7 @@ bool is_root();
 void give_to(unsigned user, const std::string& path);
 inline constexpr unsigned nobody = 65534;
 
-/// While it exists, this process acts as a user without rights, if it is root's. Only with is_posix.
+/// If the process runs as root, it acts as a user without rights while an object exists. Only with is_posix.
 class AsNobody {
  public:
   AsNobody();

@@ -20,7 +20,7 @@ std::optional<std::vector<u64>> stored_shape(const arch::Tensor& row, const arch
 
 class PartPlacer {
  public:
-  /// Both must outlive it. `family` provides the factors that rows name.
+  /// `family` provides the factors that rows name. Both arguments must outlive the placer.
   PartPlacer(const HfModel& model, const arch::Family& family) : model_(model), family_(family) {}
 
   /// Makes the tensor that a row expects from the parts of one alternative. Errors: "convert-config" (no shape),

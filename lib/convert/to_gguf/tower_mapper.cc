@@ -120,7 +120,7 @@ class TowerMapper {
       return fail("convert-missing", source,
                   fmt::format("is missing; {} needs it{}", family_.rows.name, target_text(" for ", tensor, "")));
     }
-    // Also one of another shape, which would otherwise have no place either.
+    // Mark a matrix of a wrong shape as used, too; otherwise it would be reported a second time, as without a place.
     for (const PartMatrices* each : found.parts) used[each->begin()->second] = true;
     if (tensor.ne.empty()) {
       return fail("convert-config", source, "has a shape that does not follow from config.json");

@@ -85,7 +85,8 @@ Status dequantize_all(EditedSet& set, const StOperation& operation) {
     tensor.type = type;
     tensor.ne = weight->ne;
     tensor.unit = std::max<u64>(element_count(weight->ne).value_or(0) / std::max<u64>(all, 1), 1);
-    // The experts that were kept are a part of the units; codes that are packed along them have none.
+    // True if only some of the experts are kept. Other weights may be packed along the units, so they are taken as a
+    // whole.
     const bool is_cut = tensor.parts.size() != 1 || tensor.parts.front().from.base != 0 ||
                         tensor.parts.front().units() !=
                             (catalog.tensors[tensor.origin].ne.empty() ? 1 : catalog.tensors[tensor.origin].ne.back());
