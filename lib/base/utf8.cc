@@ -31,53 +31,6 @@ CodePoint decode_utf8(std::string_view text) {
   return {value, size, true};
 }
 
-bool is_utf8(std::string_view text) {
-  const char* cursor = text.data();
-  const char* const end = cursor + text.size();
-  while (cursor != end) {
-    while (end - cursor >= 8) {
-      u64 word;
-      std::memcpy(&word, cursor, 8);
-      if ((word & 0x8080808080808080u) != 0) break;
-      cursor += 8;
-    }
-    if (cursor == end) break;
-    const auto first = static_cast<u8>(*cursor);
-    if (first < 0x80) {
-      ++cursor;
-      continue;
-    }
-    // Fast path for two-byte characters, which byte-level vocabularies use in place of spaces.
-    if (first >= 0xC2 && first < 0xE0 && end - cursor >= 2 && (static_cast<u8>(cursor[1]) & 0xC0) == 0x80) {
-      cursor += 2;
-      continue;
-    }
-    const CodePoint point = decode_utf8({cursor, static_cast<std::size_t>(end - cursor)});
-    if (!point.valid) return false;
-    cursor += point.size;
-  }
-  return true;
-}
-
-void append_utf8(std::string& out, char32_t value) {
-  const auto put = [&](u32 byte) { out.push_back(static_cast<char>(byte)); };
-  if (value < 0x80) {
-    put(value);
-  } else if (value < 0x800) {
-    put(0xC0 | (value >> 6));
-    put(0x80 | (value & 0x3F));
-  } else if (value < 0x10000) {
-    put(0xE0 | (value >> 12));
-    put(0x80 | ((value >> 6) & 0x3F));
-    put(0x80 | (value & 0x3F));
-  } else {
-    put(0xF0 | (value >> 18));
-    put(0x80 | ((value >> 12) & 0x3F));
-    put(0x80 | ((value >> 6) & 0x3F));
-    put(0x80 | (value & 0x3F));
-  }
-}
-
 namespace {
 
 // True if all `sizeof(Word)` bytes at `at` are ASCII.
@@ -102,6 +55,41 @@ std::size_t ascii_run(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto first = static_cast<u8>(text[0]);
+    if (first < 0x80) {
+      text.remove_prefix(ascii_run(text));
+    } else if (first >= 0xC2 && first < 0xE0 && text.size() >= 2 && (static_cast<u8>(text[1]) & 0xC0) == 0x80) {
+      text.remove_prefix(2);  // byte-level vocabularies use a character of two bytes in place of a space
+    } else {
+      const CodePoint point = decode_utf8(text);
+      if (!point.valid) return false;
+      text.remove_prefix(point.size);
+    }
+  }
+  return true;
+}
+
+void append_utf8(std::string& out, char32_t value) {
+  const auto put = [&](u32 byte) { out.push_back(static_cast<char>(byte)); };
+  if (value < 0x80) {
+    put(value);
+  } else if (value < 0x800) {
+    put(0xC0 | (value >> 6));
+    put(0x80 | (value & 0x3F));
+  } else if (value < 0x10000) {
+    put(0xE0 | (value >> 12));
+    put(0x80 | ((value >> 6) & 0x3F));
+    put(0x80 | (value & 0x3F));
+  } else {
+    put(0xF0 | (value >> 18));
+    put(0x80 | ((value >> 12) & 0x3F));
+    put(0x80 | ((value >> 6) & 0x3F));
+    put(0x80 | (value & 0x3F));
+  }
+}
 
 std::size_t display_width(std::string_view text) {
   std::size_t width = 0;

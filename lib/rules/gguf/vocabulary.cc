@@ -265,14 +265,14 @@ Status look_up(const Vocabulary& all, const Strings& merges, MergesFound& found)
     }
   };
   Batch<Merge, decltype(settle)> batch(settle);
-  std::string joined;
+  std::string joined;  // the text of both halves, and some bytes of longer ones
   const Status read = each_string(all.source, all.document, merges, [&](u64 index, std::string_view text, u64 offset) {
     if (!is_utf8(text)) found.not_utf8.count(index, offset);
     const std::optional<Halves> halves = split_merge(text);
     if (!halves) return found.not_split.count(index, offset);
-    joined.assign(halves->left);
-    joined.append(halves->right);
-    const Merge merge{all.hash(halves->left), all.hash(halves->right), all.hash(joined), index, offset};
+    if (joined.size() < text.size()) joined.resize(text.size());
+    const char* const end = std::ranges::copy(halves->right, std::ranges::copy(halves->left, joined.data()).out).out;
+    const Merge merge{all.hash(halves->left), all.hash(halves->right), all.hash({joined.data(), end}), index, offset};
     for (const u64 hash : {merge.left, merge.right, merge.joined}) table.prefetch(hash);
     batch.add(merge);
   });
@@ -340,7 +340,10 @@ Result<VocabularyScan> scan_vocabulary(const ByteSource& source, const gguf::Doc
     scan.merges_not_utf8.add(part.not_utf8);
     scan.merges_not_split.add(part.not_split);
     scan.merges_without_token.add(part.without_token);
-    for (std::size_t i = 0; i < unmade.size(); ++i) unmade[i] &= part.made[i] ^ 1;
+    // The compiler cannot vectorise through the vectors, because bytes may alias their pointers.
+    const std::span<u8> left = unmade;
+    const std::span<const u8> made = part.made;
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] &= made[i] ^ 1;
   }
   if (const auto first = std::ranges::find(unmade, 1); first != unmade.end()) {
     scan.not_merged.number = static_cast<u64>(std::count(first, unmade.end(), 1));
