@@ -147,6 +147,12 @@ std::string joined(std::span<const std::string_view> parts, std::string_view sep
   return joined_by(parts, separator, append_text);
 }
 
+std::string joined_first(std::span<const std::string> parts) {
+  constexpr std::size_t most = 10;
+  if (parts.size() <= most) return joined(parts);
+  return fmt::format("{} and {} more", joined(parts.first(most)), parts.size() - most);
+}
+
 std::string joined(std::span<const u64> numbers, std::string_view separator) {
   return joined_by(numbers, separator, append_number);
 }

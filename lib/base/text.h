@@ -58,6 +58,8 @@ std::string float_text(double value);
 /// Returns the parts with `separator` between them, e.g. "a, b, c"; empty for no parts.
 std::string joined(std::span<const std::string> parts, std::string_view separator = ", ");
 std::string joined(std::span<const std::string_view> parts, std::string_view separator = ", ");
+/// Returns the first ten of the parts, and " and 3 more" if there are others. For messages.
+std::string joined_first(std::span<const std::string> parts);
 /// Returns the numbers as plain decimals.
 std::string joined(std::span<const u64> numbers, std::string_view separator = ", ");
 

@@ -210,13 +210,9 @@ class ImageMapper {
       return fail("convert-unmapped", "is a scale without a weight", at_tensor(scales_.begin()->second->name));
     }
     if (homeless.empty()) return {};
-    const std::size_t count = homeless.size();
-    constexpr std::size_t shown = 10;
-    homeless.resize(std::min(count, shown));
-    return fail("convert-unmapped",
-                fmt::format("{} {} no place in a {} ({}): {}{}", counted(count, "tensor"), verb(count, "has", "have"),
-                            layout_.model->title, layout_.names->name, joined(homeless),
-                            count > shown ? fmt::format(" and {} more", count - shown) : ""));
+    return fail("convert-unmapped", fmt::format("{} {} no place in a {} ({}): {}", counted(homeless.size(), "tensor"),
+                                                verb(homeless.size(), "has", "have"), layout_.model->title,
+                                                layout_.names->name, joined_first(homeless)));
   }
 
   // FP8 with a scale: the value is the product.

@@ -444,14 +444,10 @@ class NameMapper {
     MU_TRY(leave_out_lost(unmapped));
     MU_TRY(leave_out_zero_biases(unmapped));
     if (unmapped.empty()) return {};
-    constexpr std::size_t shown = 10;
-    std::string list;
-    for (std::size_t i = 0; i < std::min(shown, unmapped.size()); ++i) list += (i > 0 ? ", " : "") + unmapped[i];
-    if (unmapped.size() > shown) list += fmt::format(" and {} more", unmapped.size() - shown);
     return fail(
         "convert-unmapped", {},
         fmt::format("{} {} no equivalent in a GGUF of architecture {}: {}{}", counted(unmapped.size(), "tensor"),
-                    verb(unmapped.size(), "has", "have"), family().gguf, list,
+                    verb(unmapped.size(), "has", "have"), family().gguf, joined_first(unmapped),
                     model_.prediction_blocks > 0 ? "; --mtp drop leaves out multi-token prediction (MTP)" : ""));
   }
 

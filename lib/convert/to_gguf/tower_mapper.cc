@@ -256,15 +256,11 @@ class TowerMapper {
       }
     }
     if (unknown.empty()) return {};
-    constexpr std::size_t shown = 10;
-    std::string list;
-    for (std::size_t i = 0; i < std::min(shown, unknown.size()); ++i) list += (i > 0 ? ", " : "") + unknown[i];
-    if (unknown.size() > shown) list += fmt::format(" and {} more", unknown.size() - shown);
     return input_error(
         "convert-unmapped",
         fmt::format("{} of the {} tower {} no place in a projector of type {} with {}: {}",
                     counted(unknown.size(), "tensor"), family_.encoder, verb(unknown.size(), "has", "have"),
-                    family_.rows.name, counted(sizes_.get("L"), "block"), list),
+                    family_.rows.name, counted(sizes_.get("L"), "block"), joined_first(unknown)),
         {}, {}, model_.directory);
   }
 
