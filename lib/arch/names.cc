@@ -69,6 +69,12 @@ std::optional<LayerName> layer_name(std::string_view canonical, std::string_view
   return layer ? std::optional(LayerName{*layer, rest}) : std::nullopt;
 }
 
+std::optional<u64> block_of(std::string_view tensor) {
+  constexpr u64 absurd = 1'000'000;
+  const std::optional<LayerName> block = layer_name(tensor, "blk.");
+  return block && block->layer <= absurd ? std::optional(block->layer) : std::nullopt;
+}
+
 std::string gguf_name(const Tensor& row, bool in_layer, u64 layer, Side side) {
   if (!in_layer) {
     if (row.name.starts_with('@')) return std::string(row.name.substr(1));
@@ -223,10 +229,11 @@ Names::Place Names::find_gguf(std::string_view gguf_name) const {
     place.layer = take_number(rest);
     if (!place.layer) return {};
   } else if (rest.starts_with("blk.")) {
+    const std::optional<LayerName> block = layer_name(rest, "blk.");
+    if (!block) return {};
     name = "blk.";
-    rest.remove_prefix(4);
-    place.layer = take_number(rest);
-    if (!place.layer) return {};
+    place.layer = block->layer;
+    rest = block->rest;
   }
   name += rest;
   const auto found = by_gguf_.find(name);

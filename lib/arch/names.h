@@ -61,6 +61,8 @@ struct LayerName {
   std::string_view rest;
 };
 std::optional<LayerName> layer_name(std::string_view canonical, std::string_view prefix);
+/// Returns N from "blk.N.…", or nullopt for other names and for numbers above 1,000,000.
+std::optional<u64> block_of(std::string_view tensor);
 
 /// The names of one family, indexed for look-up.
 class Names {

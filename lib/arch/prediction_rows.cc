@@ -3,24 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "formats/gguf/document.h"
 
 namespace modelutils::arch {
-
-std::optional<u64> block_of(std::string_view tensor) {
-  constexpr std::string_view prefix = "blk.";
-  constexpr u64 absurd = 1'000'000;
-  if (!tensor.starts_with(prefix)) return std::nullopt;
-  tensor.remove_prefix(prefix.size());
-  const std::size_t digits = tensor.find('.');
-  if (digits == std::string_view::npos || digits == 0) return std::nullopt;
-  u64 number = 0;
-  const auto [end, error] = std::from_chars(tensor.data(), tensor.data() + digits, number);
-  if (error != std::errc() || end != tensor.data() + digits || number > absurd) return std::nullopt;
-  return number;
-}
 
 bool is_prediction_alone(const gguf::SplitSet& set) {
   const gguf::Index keys(set.files.front().document);
@@ -55,16 +41,6 @@ constexpr std::pair<std::string_view, std::string_view> second_part[] = {
     {"norm", "post_norm"},
     {"final_layernorm", "shared_head.norm"},
 };
-
-std::optional<u64> take_block_number(std::string_view& text) {
-  u64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end == text.data() + text.size() || *end != '.' || value >= max_layers) {
-    return std::nullopt;
-  }
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()) + 1);
-  return value;
-}
 
 template <std::size_t Count>
 std::string_view renamed_module(const std::pair<std::string_view, std::string_view> (&table)[Count],
@@ -102,13 +78,12 @@ std::optional<std::string> name_as_layer(const Names& names, const hf::Config& c
     const std::string_view joint = renamed_module(joints, module);
     return joint.empty() ? std::nullopt : std::optional(in_block(0, std::string(joint) + std::string(suffix)));
   }
-  rest.remove_prefix(7);
-  const std::optional<u64> number = take_block_number(rest);
-  if (!number) return std::nullopt;
+  const std::optional<LayerName> layer = layer_name(rest, "layers.");
+  if (!layer || layer->layer >= max_layers) return std::nullopt;
   const u64 parts = family.prediction.parts;
-  const auto [module, suffix] = split_module(rest);
-  const std::string_view other = *number % parts == 1 ? renamed_module(second_part, module) : std::string_view{};
-  return in_block(*number / parts, other.empty() ? std::string(rest) : std::string(other) + std::string(suffix));
+  const auto [module, suffix] = split_module(layer->rest);
+  const std::string_view other = layer->layer % parts == 1 ? renamed_module(second_part, module) : std::string_view{};
+  return in_block(layer->layer / parts, std::string(other.empty() ? module : other) + std::string(suffix));
 }
 
 Sizes sizes_of_blocks(const Family& family, const Sizes& layers, u64 blocks, std::span<const ShapeFact> facts) {

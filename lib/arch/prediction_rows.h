@@ -25,9 +25,6 @@ namespace modelutils::arch {
 /// model ("" for the first), so that --graft-mtp can restore the order.
 inline constexpr std::string_view extracted_key = "modelutils.mtp.after";
 
-/// Returns N from "blk.N.…", or nullopt for other names and for numbers above 1,000,000.
-std::optional<u64> block_of(std::string_view tensor);
-
 /// True if the file has such blocks but no trunk: ARCH.nextn_predict_layers is not 0, and every "blk.N." has N of at
 /// least ARCH.block_count minus that. llama.cpp only runs such a file beside its model; it crashes on the file alone.
 bool is_prediction_alone(const gguf::SplitSet& set);

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <unordered_map>
 
 #include "arch/loader_forms.h"
+#include "arch/names.h"
 #include "base/parse_number.h"
 #include "base/text.h"
 #include "base/types.h"
@@ -366,10 +366,8 @@ class Reverser {
     const u64 layers = result_.sizes.get(arch::symbol::layers);
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const std::string_view name = catalog_.tensors[i].name;
-      u64 layer = 0;
-      if (used_[i] || !name.starts_with("blk.")) continue;
-      const auto [end, error] = std::from_chars(name.data() + 4, name.data() + name.size(), layer);
-      if (error != std::errc{} || *end != '.' || layer < layers) continue;
+      const std::optional<u64> block = arch::block_of(name);
+      if (used_[i] || !block || *block < layers) continue;
       used_[i] = true;
       result_.left_out.push_back({std::string(name), LeftOutReason::prediction});
     }
@@ -404,20 +402,15 @@ class Reverser {
   }
 
   Status refuse_leftovers() const {
-    constexpr std::size_t shown = 10;
-    std::string list;
-    std::size_t count = 0;
+    std::vector<std::string> unmapped;
     for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (used_[i]) continue;
-      if (++count > shown) continue;
-      if (count > 1) list += ", ";
-      list += catalog_.tensors[i].name;
+      if (!used_[i]) unmapped.emplace_back(catalog_.tensors[i].name);
     }
-    if (count == 0) return {};
-    if (count > shown) list += fmt::format(" and {} more", count - shown);
-    return fail("convert-unmapped", {},
-                fmt::format("{} {} no equivalent in a directory of architecture {}: {}", counted(count, "tensor"),
-                            verb(count, "has", "have"), family_.gguf, list));
+    if (unmapped.empty()) return {};
+    return fail(
+        "convert-unmapped", {},
+        fmt::format("{} {} no equivalent in a directory of architecture {}: {}", counted(unmapped.size(), "tensor"),
+                    verb(unmapped.size(), "has", "have"), family_.gguf, joined_first(unmapped)));
   }
 
   // Checks that the sources of each tensor add up to its units.

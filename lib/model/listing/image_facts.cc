@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 
+#include "arch/names.h"
 #include "base/text.h"
 
 namespace modelutils {
@@ -57,11 +57,9 @@ std::optional<Block> block_of(std::string_view stacks, std::string_view name) {
   constexpr u64 most = 4096;
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos || !is_word_of(stacks, name.substr(0, dot))) return std::nullopt;
-  Block block{name.substr(0, dot)};
-  const char* const end = name.data() + name.size();
-  const auto [stop, error] = std::from_chars(name.data() + dot + 1, end, block.number);
-  if (error != std::errc{} || stop == end || *stop != '.' || block.number >= most) return std::nullopt;
-  return block;
+  const std::optional<arch::LayerName> block = arch::layer_name(name.substr(dot), ".");
+  if (!block || block->layer >= most) return std::nullopt;
+  return Block{name.substr(0, dot), block->layer};
 }
 
 // Returns a dimension in PyTorch's order; 0 if there is none.

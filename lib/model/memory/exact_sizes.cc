@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <optional>
 
+#include "arch/names.h"
 #include "model/memory/hyper_parameters.h"
 #include "model/memory/layer_rules.h"
 
@@ -240,17 +240,6 @@ constexpr u64 gpu_alignment = 128;
 constexpr u64 host_alignment = 32;
 constexpr u64 gpu_row = 512;  // CUDA pads quantised rows to a multiple of this many elements
 
-// Returns N of "blk.N.…", or nullopt.
-std::optional<u64> block_of(std::string_view name) {
-  constexpr std::string_view prefix = "blk.";
-  if (!name.starts_with(prefix)) return std::nullopt;
-  name.remove_prefix(prefix.size());
-  u64 block = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), block);
-  const bool is_number = error == std::errc() && end != name.data() && end != name.data() + name.size() && *end == '.';
-  return is_number ? std::optional<u64>(block) : std::nullopt;
-}
-
 std::string_view base_of(std::string_view name) {
   return name.substr(0, name.find('.'));
 }
@@ -303,7 +292,7 @@ u64 blocks_of_tensors(const gguf::SplitSet& set) {
   u64 blocks = 0;
   for (const gguf::SetFile& file : set.files) {
     for (const gguf::TensorInfo& tensor : file.document.tensors) {
-      const std::optional<u64> block = block_of(tensor.name);
+      const std::optional<u64> block = arch::block_of(tensor.name);
       if (block && *block < max_blocks) blocks = std::max(blocks, *block + 1);
     }
   }
@@ -330,7 +319,7 @@ WeightTable::WeightTable(const gguf::SplitSet& set, const Layout& layout)
 
 std::size_t WeightTable::layer_of(std::string_view name, const Layout& layout, bool& input) const {
   const std::string_view base = base_of(name);
-  if (const std::optional<u64> block = block_of(name)) {
+  if (const std::optional<u64> block = arch::block_of(name)) {
     return static_cast<std::size_t>(std::min(*block, layout.blocks));
   }
   input = is_input(base);
@@ -340,7 +329,7 @@ std::size_t WeightTable::layer_of(std::string_view name, const Layout& layout, b
 
 void WeightTable::add_tensor(const gguf::TensorInfo& tensor, const Layout& layout) {
   const std::string_view name = tensor.name;
-  const std::optional<u64> block = block_of(name);
+  const std::optional<u64> block = arch::block_of(name);
   if (block && *block >= layout.loaded_blocks) return;
   const std::optional<u64> bytes = tensor.type() ? tensor.bytes() : std::nullopt;
   if (!bytes) {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <iterator>
 #include <map>
 
 #include "arch/families.h"
+#include "arch/names.h"
 #include "arch/prediction_rows.h"
 #include "arch/projectors.h"
 #include "base/text.h"
@@ -125,16 +125,11 @@ class EncoderRules {
   void find_layers() {
     const std::string prefix = fmt::format("{}blk.", encoder_.prefix);
     for (const gguf::TensorInfo& tensor : document_.tensors) {
-      std::string_view name = tensor.name;
-      if (!name.starts_with(prefix)) continue;
-      name.remove_prefix(prefix.size());
-      u64 layer = 0;
-      const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
-      if (error != std::errc() || end == name.data() + name.size() || *end != '.') continue;
-      if (layer >= document_.tensors.size()) continue;  // beyond the number of tensors, so not a layer
-      seen_ = std::max(seen_, layer + 1);
-      if (layer >= number("block_count").value_or(layer + 1)) continue;  // llama.cpp does not load it
-      ++in_layers_[std::string_view(end + 1, name.data() + name.size())];
+      const std::optional<arch::LayerName> name = arch::layer_name(tensor.name, prefix);
+      if (!name || name->layer >= document_.tensors.size()) continue;  // a number beyond the tensors is not a layer
+      seen_ = std::max(seen_, name->layer + 1);
+      if (name->layer >= number("block_count").value_or(name->layer + 1)) continue;  // llama.cpp does not load it
+      ++in_layers_[name->rest];
     }
     layers_ = std::min(number("block_count").value_or(seen_), seen_);
   }
