@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "convert/transfer/report.h"
 #include "io/standard_output.h"
 #include "model/forms/modules.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

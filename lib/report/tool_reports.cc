@@ -11,6 +11,7 @@
 #include "json/writer.h"
 #include "report/transfer_report.h"
 #include "tensor/types.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

@@ -6,7 +6,6 @@
 
 #include "compare/extract_adapter.h"
 #include "convert/requantize/quantize_model.h"
-#include "convert/transfer/report.h"
 #include "edit/safetensors/edited_set.h"
 
 namespace modelutils {

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "tensor/types.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

@@ -12,11 +12,11 @@
 #include "base/text.h"
 #include "convert/requantize/plan.h"
 #include "convert/requantize/tensor_error.h"
-#include "convert/transfer/report.h"
 #include "tensor/block_check.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
 #include "tensor/quantize/quantize.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::requantize {
 

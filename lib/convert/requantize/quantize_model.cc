@@ -7,10 +7,10 @@
 #include "base/not_found.h"
 #include "convert/requantize/encode.h"
 #include "convert/requantize/plan.h"
-#include "convert/transfer/report.h"
 #include "io/output_place.h"
 #include "io/random_access_file.h"
 #include "tensor/quantize/quantize.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::requantize {
 

@@ -18,6 +18,7 @@
 #include "io/standard_output.h"
 #include "tensor/quantize/mix.h"
 #include "tensor/types.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::requantize {
 

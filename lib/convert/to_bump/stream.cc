@@ -5,10 +5,10 @@
 
 #include "base/parallel.h"
 #include "convert/transfer/encoders.h"
-#include "convert/transfer/report.h"
 #include "convert/transfer/stream.h"
 #include "formats/bump/header.h"
 #include "io/hash.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

@@ -12,6 +12,7 @@
 #include "rules/formats.h"
 #include "rules/safetensors/rules.h"
 #include "tensor/narrow.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_directory {
 

@@ -7,12 +7,12 @@
 
 #include "base/byte_reader.h"
 #include "convert/transfer/recipe.h"
-#include "convert/transfer/report.h"
 #include "model/mlx/block_form.h"
 #include "model/mlx/quantization.h"
 #include "model/mlx/quantize.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

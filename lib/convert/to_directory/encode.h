@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "convert/to_directory/forms.h"
 #include "convert/to_directory/tensor_map.h"
-#include "convert/transfer/report.h"
 #include "model/catalog.h"
 #include "model/mlx/quantize.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

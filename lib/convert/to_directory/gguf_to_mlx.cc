@@ -11,6 +11,7 @@
 #include "io/atomic_output.h"
 #include "io/output_place.h"
 #include "rules/formats.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_directory {
 

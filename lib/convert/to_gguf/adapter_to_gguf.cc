@@ -25,6 +25,7 @@
 #include "rules/safetensors/rules.h"
 #include "tensor/narrow.h"
 #include "tensor/types.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_gguf {
 

@@ -10,10 +10,10 @@
 #include "convert/to_gguf/rows.h"
 #include "convert/transfer/carriers.h"
 #include "convert/transfer/encoders.h"
-#include "convert/transfer/report.h"
 #include "formats/hf/config.h"
 #include "tensor/dequantize.h"
 #include "tensor/narrow.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

@@ -8,8 +8,8 @@
 #include "convert/to_gguf/rows.h"
 #include "convert/to_gguf/tensor_map.h"
 #include "convert/transfer/carriers.h"
-#include "convert/transfer/report.h"
 #include "model/hf_model.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

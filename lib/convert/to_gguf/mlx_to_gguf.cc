@@ -16,6 +16,7 @@
 #include "io/output_place.h"
 #include "io/remote_address.h"
 #include "model/listing/model_facts.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_gguf {
 

@@ -15,10 +15,10 @@
 #include "convert/transfer/encoders.h"
 #include "convert/transfer/integer_carrier.h"
 #include "convert/transfer/mlx_target.h"
-#include "convert/transfer/report.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
 #include "tensor/quantize/quantize.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

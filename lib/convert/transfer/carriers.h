@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "convert/transfer/encoders.h"
 #include "convert/transfer/mlx_target.h"
-#include "convert/transfer/report.h"
 #include "model/forms/stored_form.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

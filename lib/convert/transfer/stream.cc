@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "base/parallel.h"
-#include "convert/transfer/report.h"
 #include "io/copy_range.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "convert/transfer/report.h"
 #include "io/atomic_output.h"
 #include "io/random_access_file.h"
 #include "io/standard_output.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

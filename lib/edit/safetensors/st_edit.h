@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/parallel.h"
 #include "convert/transfer/plan.h"
-#include "convert/transfer/report.h"
 #include "edit/in_place.h"
 #include "edit/safetensors/edited_set.h"
 #include "io/atomic_output.h"
 #include "io/model_folder.h"
 #include "io/standard_output.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_safetensors {
 

@@ -23,11 +23,11 @@
 #include "convert/to_gguf/reranker.h"
 #include "convert/to_gguf/rows.h"
 #include "convert/to_gguf/tensor_map.h"
-#include "convert/transfer/report.h"
 #include "model/catalog.h"
 #include "model/mlx/block_form.h"
 #include "rules/gguf/rules.h"
 #include "tensor/types.h"
+#include "tensor/value_sums.h"
 #include "verify/against/bump5_gguf.h"
 #include "verify/against/bump_gguf.h"
 

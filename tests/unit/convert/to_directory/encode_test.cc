@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "convert/transfer/report.h"
 #include "io/random_access_file.h"
 #include "model/mlx/block_form.h"
 #include "model/mlx/quantization.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_directory {
 namespace {

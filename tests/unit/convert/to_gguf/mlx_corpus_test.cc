@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "convert/transfer/carriers.h"
-#include "convert/transfer/report.h"
 #include "io/hash.h"
 #include "json/reader.h"
 #include "model/hf_model.h"
 #include "support/temp_dir.h"
 #include "tensor/dequantize.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils::to_gguf {
 namespace {

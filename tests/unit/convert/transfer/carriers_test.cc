@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
-#include "convert/transfer/report.h"
 #include "io/random_access_file.h"
 #include "tensor/dequantize.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 

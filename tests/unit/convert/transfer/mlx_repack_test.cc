@@ -9,9 +9,9 @@
 #include <cstring>
 #include <vector>
 
-#include "convert/transfer/report.h"
 #include "tensor/dequantize.h"
 #include "tensor/half.h"
+#include "tensor/value_sums.h"
 #include "unit/convert/transfer/mlx_matrix.h"
 
 namespace modelutils {

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/os/files.h"
-#include "convert/transfer/report.h"
 #include "support/temp_dir.h"
+#include "tensor/value_sums.h"
 
 namespace modelutils {
 namespace {

@@ -1,4 +1,4 @@
-#include "convert/transfer/report.h"
+#include "tensor/value_sums.h"
 
 #include <gtest/gtest.h>
 
