@@ -43,6 +43,25 @@ std::string with_slashes(const Flag& flag, std::string value) {
   return is_path ? os::from_native(std::move(value)) : std::move(value);
 }
 
+// Returns the function that sets `target`, a string or an optional one, to the last of a flag's values.
+template <typename Target>
+auto set_text(Target& target) {
+  return [&target](const Flag& self, const std::vector<std::string>& values) -> Status {
+    MU_TRY(check_choice(self, values.back()));
+    target = values.back();
+    return {};
+  };
+}
+
+// Returns the function that sets `target` to the result of parse(long name, last value).
+template <typename Parse>
+auto set_number(std::optional<u64>& target, Parse parse) {
+  return [&target, parse](const Flag& self, const std::vector<std::string>& values) -> Status {
+    MU_ASSIGN(target, parse(self.long_name(), values.back()));
+    return {};
+  };
+}
+
 When when(std::string_view text) {
   return text == "always" ? When::always : text == "never" ? When::never : When::automatic;
 }
@@ -88,12 +107,6 @@ struct Command::State {
 
   void add_switch(Flag flag, decltype(Entry::take) take) {
     finish(std::move(flag), {.several = true, .take = std::move(take)});
-  }
-
-  void add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target) {
-    flag.repeatable = true;
-    const auto take = [](const Flag&, const std::vector<std::string>&) -> Status { return {}; };
-    finish(std::move(flag), {.values_per_use = count, .several = true, .take = take, .ordered = &target});
   }
 
   void finish(Flag flag, Entry entry) {
@@ -350,19 +363,11 @@ void Command::add(Flag flag, bool& target) {
 }
 
 void Command::add(Flag flag, std::string& target) {
-  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_TRY(check_choice(self, values.back()));
-    target = values.back();
-    return {};
-  });
+  state_->add(std::move(flag), false, set_text(target));
 }
 
 void Command::add(Flag flag, std::optional<std::string>& target) {
-  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_TRY(check_choice(self, values.back()));
-    target = values.back();
-    return {};
-  });
+  state_->add(std::move(flag), false, set_text(target));
 }
 
 void Command::add(Flag flag, std::vector<std::string>& target) {
@@ -374,42 +379,26 @@ void Command::add(Flag flag, std::vector<std::string>& target) {
 }
 
 void Command::add(Flag flag, std::optional<u64>& target) {
-  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_number(self.long_name(), values.back()));
-    return {};
-  });
+  state_->add(std::move(flag), false, set_number(target, parse_number));
 }
 
 void Command::add_size(Flag flag, std::optional<u64>& target) {
-  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_size(self.long_name(), values.back(), 1000));
-    return {};
-  });
+  const auto parse = [](std::string_view option, std::string_view text) { return parse_size(option, text, 1000); };
+  state_->add(std::move(flag), false, set_number(target, parse));
 }
 
 void Command::add_ordered(Flag flag, std::size_t count, std::vector<Occurrence>& target) {
-  state_->add_ordered(std::move(flag), count, target);
+  flag.repeatable = true;
+  const auto take = [](const Flag&, const std::vector<std::string>&) -> Status { return {}; };
+  state_->finish(std::move(flag), {.values_per_use = count, .several = true, .take = take, .ordered = &target});
 }
 
 void Command::add_tokens(Flag flag, std::optional<u64>& target) {
-  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_tokens(self.long_name(), values.back()));
-    return {};
-  });
+  state_->add(std::move(flag), false, set_number(target, parse_tokens));
 }
 
 void Command::add_memory(Flag flag, std::optional<u64>& target) {
-  state_->add(std::move(flag), false, [&target](const Flag& self, const auto& values) -> Status {
-    MU_ASSIGN(target, parse_memory(self.long_name(), values.back()));
-    return {};
-  });
-}
-
-void Command::add_paths(Flag flag, std::vector<std::string>& target) {
-  add(std::move(flag), target);
-}
-void Command::add_path(Flag flag, std::string& target) {
-  add(std::move(flag), target);
+  state_->add(std::move(flag), false, set_number(target, parse_memory));
 }
 
 void Command::example(std::string command, std::string explanation) {

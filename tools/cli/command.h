@@ -108,10 +108,6 @@ class Command {
   void add_memory(Flag flag, std::optional<u64>& target);
   /// Adds a number of tokens: 8192, 32K; K and M are powers of 1024.
   void add_tokens(Flag flag, std::optional<u64>& target);
-  /// Adds positional arguments, of which at least one is required.
-  void add_paths(Flag flag, std::vector<std::string>& target);
-  /// Adds one positional argument.
-  void add_path(Flag flag, std::string& target);
 
   /// Adds an example. -h shows only the first ones, five at most.
   void example(std::string command, std::string explanation);

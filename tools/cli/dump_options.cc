@@ -124,14 +124,14 @@ Command gguf_dump_command(DumpArguments& arguments) {
   command.description(
       "Without options, prints a summary (architecture, sizes, quantisation), the keys and the tensors. Only the "
       "header is read, except with --values and --stats. A split model is shown as one.");
-  command.add_paths({.names = "FILE…",
-                     .help = "GGUF files; any part of a split model stands for the whole; a folder stands for the "
-                             "models in and below it, which are listed, one per line; - reads standard input and stops "
-                             "after the header",
-                     .group = "Arguments",
-                     .kind = ValueKind::file,
-                     .file_patterns = {"*.gguf"}},
-                    arguments.paths);
+  command.add({.names = "FILE…",
+               .help = "GGUF files; any part of a split model stands for the whole; a folder stands for the "
+                       "models in and below it, which are listed, one per line; - reads standard input and stops "
+                       "after the header",
+               .group = "Arguments",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf"}},
+              arguments.paths);
   add_selection(command, arguments, "Print only the value of KEY; arrays with one element per line");
   command.add(form_flag("--json", "One JSON object per model: a superset of gguf-py's"), arguments.json);
   add_forms(command, arguments, true);
@@ -156,12 +156,12 @@ Command st_dump_command(DumpArguments& arguments) {
       "A path is a .safetensors file, a model.safetensors.index.json, a directory, or - for standard input, which is "
       "read up to the end of the header. For a directory, config.json is shown, too. A quantised MLX model is listed "
       "by module; --tensors '*' lists the stored tensors.");
-  command.add_paths({.names = "PATH…",
-                     .help = "A safetensors file, an index, a model directory, or -",
-                     .group = "Arguments",
-                     .kind = ValueKind::file,
-                     .file_patterns = {"*.safetensors", "*.json"}},
-                    arguments.paths);
+  command.add({.names = "PATH…",
+               .help = "A safetensors file, an index, a model directory, or -",
+               .group = "Arguments",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.safetensors", "*.json"}},
+              arguments.paths);
   add_selection(command, arguments,
                 "Print one raw value: a key of __metadata__ or config.json (nested: rope_scaling.type), chat_template, "
                 "or a special token's text (eos_token)");

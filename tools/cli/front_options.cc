@@ -71,11 +71,11 @@ Command front_command(FrontArguments& arguments) {
     command.description(fmt::format("{}: {}.", tool.name, tool.text));
     names.push_back(std::move(tool.name));
   }
-  command.add_path({.names = "TOOL",
-                    .help = "Tool to run; the remaining arguments are passed to it",
-                    .kind = ValueKind::choice,
-                    .choices = std::move(names)},
-                   arguments.tool);
+  command.add({.names = "TOOL",
+               .help = "Tool to run; the remaining arguments are passed to it",
+               .kind = ValueKind::choice,
+               .choices = std::move(names)},
+              arguments.tool);
   command.example("modelutils gguf-dump model.gguf", "Show a file's summary, keys and tensors");
   command.example("modelutils ls", "List the models of Ollama, LM Studio, Hugging Face and llama.cpp");
   command.example("modelutils verify --data model.gguf", "Check a file, including all of its data");

@@ -10,11 +10,11 @@ Command gguf2bump_command(Gguf2bumpArguments& arguments) {
       "versions load. Quantised blocks are copied; where those versions have no kernel for a type, it is replaced by "
       "one that holds the same values. A model with tensors that the format cannot hold is refused before anything is "
       "written, with a list of them; --drop accepts the loss. All files appear together, complete, or not at all.");
-  command.add_path({.names = "MODEL.gguf",
-                    .help = "The model, or any part of a split model",
-                    .kind = ValueKind::file,
-                    .file_patterns = {"*.gguf"}},
-                   convert.input);
+  command.add({.names = "MODEL.gguf",
+               .help = "The model, or any part of a split model",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf"}},
+              convert.input);
   command.add(
       {.names = "-o,--output",
        .value_name = "WEIGHTS.bump",

@@ -22,11 +22,11 @@ Command gguf2mlx_command(Gguf2mlxArguments& arguments) {
       "them. Every tensor that is not exact is reported with its error. With --dequantize, the directory holds "
       "unquantised weights under Hugging Face's names. It is built under a temporary name, checked, and only then "
       "renamed.");
-  command.add_path({.names = "MODEL.gguf",
-                    .help = "GGUF file, or any part of a split model",
-                    .kind = ValueKind::file,
-                    .file_patterns = {"*.gguf"}},
-                   convert.input);
+  command.add({.names = "MODEL.gguf",
+               .help = "GGUF file, or any part of a split model",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf"}},
+              convert.input);
   command.add({.names = "-o,--output",
                .value_name = "DIR",
                .help = "Output directory; for an image or video model also FILE.safetensors",

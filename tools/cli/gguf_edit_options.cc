@@ -62,11 +62,11 @@ Command gguf_edit_command(GgufEditArguments& arguments) {
       "file. The new header must fit before the tensor data; -o with --reserve makes room for later edits. Importance "
       "matrices in llama-imatrix's older format (.dat) are converted to GGUF, and GGUF ones to .dat if OUT ends in "
       ".dat.");
-  command.add_path({.names = "MODEL.gguf",
-                    .help = "GGUF model, or any part of a split model",
-                    .kind = ValueKind::file,
-                    .file_patterns = {"*.gguf"}},
-                   edit.model);
+  command.add({.names = "MODEL.gguf",
+               .help = "GGUF model, or any part of a split model",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf"}},
+              edit.model);
   add_operations(command, arguments.operations);
   add_split(command, edit.split);
   command.add({.names = "-o,--output",

@@ -13,7 +13,7 @@ Command link_command(LinkArguments& arguments) {
       "unless 'ollama create' has used them before. For llama.cpp, a repository in the layout of Hugging Face's cache "
       "is "
       "made, which 'llama-cli --offline -hf' reads.");
-  command.add_path(
+  command.add(
       {.names = "NAME", .help = "A model's name, as 'modelutils ls' prints it, or its path", .kind = ValueKind::file},
       arguments.name);
   command.add({.names = "--to",

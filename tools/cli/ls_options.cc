@@ -12,12 +12,12 @@ Command ls_command(LsArguments& arguments) {
       "The stores are found by the variables that their programs use: OLLAMA_MODELS, LMSTUDIO_HOME, HF_HUB_CACHE, "
       "HF_HOME, "
       "LLAMA_CACHE, XDG_CACHE_HOME. What another user's permissions protect is skipped with a note.");
-  command.add_paths({.names = "STORE|FOLDER…",
-                     .help = "ollama, lmstudio, hf, llama.cpp, or a folder (default: all stores)",
-                     .kind = ValueKind::directory,
-                     .file_patterns = {"ollama", "lmstudio", "hf", "llama.cpp"},
-                     .may_lack = true},
-                    arguments.request.places);
+  command.add({.names = "STORE|FOLDER…",
+               .help = "ollama, lmstudio, hf, llama.cpp, or a folder (default: all stores)",
+               .kind = ValueKind::directory,
+               .file_patterns = {"ollama", "lmstudio", "hf", "llama.cpp"},
+               .may_lack = true},
+              arguments.request.places);
   command.add({.names = "--json", .help = "Print JSON (docs/json.md)"}, arguments.json);
   command.add({.names = "--sort",
                .value_name = "KEY",

@@ -9,14 +9,13 @@ Command mlx2gguf_command(Mlx2ggufArguments& arguments) {
       "Quantised blocks are repacked bit for bit if a GGUF block type can hold them; every tensor that cannot be "
       "converted exactly is reported with its measured error. The output is complete: hyper-parameters, tokenizer and "
       "chat template. It is written to a temporary file, checked, and only then renamed.");
-  command.add_path(
-      {.names = "MODEL_DIR",
-       .help = "Directory of a model (config.json and safetensors files) or of an adapter; of an image "
-               "model, its file, index or folder of diffusers; - reads a safetensors file of an image model "
-               "from standard input",
-       .kind = ValueKind::file,
-       .file_patterns = {"*.safetensors"}},
-      convert.directory);
+  command.add({.names = "MODEL_DIR",
+               .help = "Directory of a model (config.json and safetensors files) or of an adapter; of an image "
+                       "model, its file, index or folder of diffusers; - reads a safetensors file of an image model "
+                       "from standard input",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.safetensors"}},
+              convert.directory);
   command.add({.names = "-o,--output",
                .value_name = "OUT.gguf",
                .help = "Output file; - writes to standard output",

@@ -32,8 +32,8 @@ Command model_diff_command(ModelDiffArguments& arguments) {
       "their GGUF names if the formats differ. Without --data, values are compared only for models of up to 268 MB "
       "whose tensors have the same types and shapes. Sections without a difference are not printed, so equal models "
       "print nothing.");
-  command.add_path({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);
-  command.add_path({.names = "B", .help = "The model to compare with it", .kind = ValueKind::file}, arguments.b);
+  command.add({.names = "A", .help = "The model to start from", .kind = ValueKind::file}, arguments.a);
+  command.add({.names = "B", .help = "The model to compare with it", .kind = ValueKind::file}, arguments.b);
   command.add({"--data", {}, "Also compare the values of every tensor; tensors with equal bytes are not decoded"},
               arguments.compare.data);
   command.add({"--quick", {}, "Compare headers only, without the remark that values were not compared"},

@@ -145,13 +145,13 @@ Command quantize_command(QuantizeArguments& arguments) {
       "Blocks are byte for byte those of ggml, and mixes those of llama-quantize, with and without an importance "
       "matrix. Tensors already of the target type are copied. Errors are measured against the source's values. The "
       "output is written to a temporary file, checked, and only then renamed.");
-  command.add_path({.names = "MODEL",
-                    .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, an "
-                            "image model (a file, an index or a folder of diffusers), or - for a GGUF, or a "
-                            "safetensors file of an image model, on standard input",
-                    .kind = ValueKind::file,
-                    .file_patterns = {"*.gguf", "*.safetensors"}},
-                   request.input);
+  command.add({.names = "MODEL",
+               .help = "GGUF file, any part of a split model, a directory with config.json and safetensors, an "
+                       "image model (a file, an index or a folder of diffusers), or - for a GGUF, or a "
+                       "safetensors file of an image model, on standard input",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf", "*.safetensors"}},
+              request.input);
   command.add({.names = "-o,--output",
                .value_name = "OUT.gguf",
                .help = "Output file; - writes to standard output",

@@ -113,11 +113,11 @@ Command st_edit_command(StEditArguments& arguments) {
       "only where an operation requires it. Casts round once, to the nearest value, ties to even; a value that the new "
       "type cannot hold is an error. A PyTorch checkpoint is converted without running it (pt2st is this tool under "
       "another name).");
-  command.add_path({.names = "SOURCE",
-                    .help = "Safetensors file, index or directory, PyTorch checkpoint, or an address of one",
-                    .kind = ValueKind::file,
-                    .file_patterns = {"*.safetensors", "*.json", "*.bin", "*.pt", "*.pth", "*.ckpt"}},
-                   arguments.edit.input);
+  command.add({.names = "SOURCE",
+               .help = "Safetensors file, index or directory, PyTorch checkpoint, or an address of one",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.safetensors", "*.json", "*.bin", "*.pt", "*.pth", "*.ckpt"}},
+              arguments.edit.input);
   add_all(command, arguments);
   command.example("st-edit model/ --single -o model.safetensors", "Merge all shards into one file");
   command.example("st-edit model/ --max-shard-size 2G -o smaller-shards", "Divide a model among smaller files");
@@ -138,11 +138,11 @@ Command pt2st_command(StEditArguments& arguments) {
       "interpreted, and a file with any others is refused with the name of the function that it would have called. "
       "Tensors are copied bit for bit; one with two names is written once. From a directory, the configuration and the "
       "tokenizer are copied, too. This is st-edit under another name: all its options work.");
-  command.add_path({.names = "CHECKPOINT",
-                    .help = "Checkpoint (.bin, .pt, .pth, .ckpt), its index, or a directory with pytorch_model*.bin",
-                    .kind = ValueKind::file,
-                    .file_patterns = {"*.bin", "*.pt", "*.pth", "*.ckpt", "*.json"}},
-                   arguments.edit.input);
+  command.add({.names = "CHECKPOINT",
+               .help = "Checkpoint (.bin, .pt, .pth, .ckpt), its index, or a directory with pytorch_model*.bin",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.bin", "*.pt", "*.pth", "*.ckpt", "*.json"}},
+              arguments.edit.input);
   add_all(command, arguments);
   command.example("pt2st pytorch_model.bin -o model.safetensors", "Convert one file");
   command.example("pt2st old-model/ -o new-model", "Convert a whole directory");

@@ -20,13 +20,13 @@ Command verify_command(VerifyArguments& arguments) {
       "recognised by content, not by name. A directory stands for every model in and below it. Without --data, the "
       "time does not depend on the size of the model, except for BUMPWGT, whose checksum is always verified. A finding "
       "that repeats in many places is printed once with a count; -v lists them all.");
-  command.add_paths({.names = "PATH…",
-                     .help = "Model files, shard indexes or model directories",
-                     .group = "Arguments",
-                     .kind = ValueKind::file,
-                     .file_patterns = {"*.gguf", "*.safetensors", "*.bump", "*.index.json"},
-                     .may_lack = true},
-                    arguments.paths);
+  command.add({.names = "PATH…",
+               .help = "Model files, shard indexes or model directories",
+               .group = "Arguments",
+               .kind = ValueKind::file,
+               .file_patterns = {"*.gguf", "*.safetensors", "*.bump", "*.index.json"},
+               .may_lack = true},
+              arguments.paths);
   command.add({"--data", {}, "Also read every tensor and look for NaN and Inf in values and block scales", check_group},
               arguments.verify.data);
   command.add({"--strict", {}, "Treat warnings as errors", check_group}, arguments.strict);
