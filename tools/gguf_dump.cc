@@ -116,7 +116,7 @@ Result<cli::Opened> open_folder(const std::string& path, const DumpRequest& aske
   return folder;
 }
 
-Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
+Result<cli::Opened> open_gguf_listing(const std::string& path, const DumpRequest& asked) {
   std::string file = path;
   if (is_remote_folder(path)) {
     MU_ASSIGN(Repository repository, list_repository(path));
@@ -152,5 +152,5 @@ Result<cli::Opened> open(const std::string& path, const DumpRequest& asked) {
 
 int modelutils::cli::gguf_dump(int argc, char** argv) {
   cli::DumpArguments arguments;
-  return cli::run_dumper(cli::gguf_dump_command(arguments), arguments, open, argc, argv);
+  return cli::run_dumper(cli::gguf_dump_command(arguments), arguments, open_gguf_listing, argc, argv);
 }

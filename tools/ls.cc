@@ -32,7 +32,7 @@ void tell(const cli::Messages& messages, const std::vector<StoreNote>& notes) {
   }
 }
 
-int finish(TextOutput& out, int status, const cli::Messages& messages) {
+int finish_output(TextOutput& out, int status, const cli::Messages& messages) {
   const Status written = out.flush();
   return written ? status : std::max(status, messages.error(written.error()));
 }
@@ -49,7 +49,7 @@ int modelutils::cli::ls(int argc, char** argv) {
   TextOutput out;
   if (options.names) {
     for (const std::string& name : store_model_names()) out << name << "\n";
-    return finish(out, exit_ok, messages);
+    return finish_output(out, exit_ok, messages);
   }
   start_pager(command.common().pager);
   StoreRequest& request = options.request;
@@ -70,13 +70,13 @@ int modelutils::cli::ls(int argc, char** argv) {
       out << duplicates_json(duplicates);
     else
       write_duplicates(out, duplicates);
-    return finish(out, status, messages);
+    return finish_output(out, status, messages);
   }
   if (options.json)
     out << store_list_json(list);
   else
     write_store_list(out, list, terminal_width(), Style(use_color(command.common())));
-  status = finish(out, status, messages);
+  status = finish_output(out, status, messages);
   for (const StoredModel& model : list.models) {
     if (model.problem.empty() || command.common().verbosity == 0) continue;
     Finding finding;

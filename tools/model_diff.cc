@@ -24,7 +24,7 @@ namespace {
 using namespace modelutils;
 
 // `other` is the model to compare with. If it is a folder, the message may suggest a file of the same name in it.
-Result<Model> open(const std::string& given, const std::string& other) {
+Result<Model> open_side(const std::string& given, const std::string& other) {
   MU_ASSIGN(const std::string path, to_gguf::without_pipeline(given, OutsideLinks::warn));
   MU_ASSIGN(PathProbe probe, probe_path(path, OutsideLinks::warn));
   const std::string same = path_in(path, base_name_of(other));
@@ -104,7 +104,7 @@ int modelutils::cli::model_diff(int argc, char** argv) {
   std::vector<Findings> findings;
   int status = cli::exit_ok;
   for (const std::string& path : paths) {
-    Result<Model> model = open(path, path == arguments.a ? arguments.b : arguments.a);
+    Result<Model> model = open_side(path, path == arguments.a ? arguments.b : arguments.a);
     if (!model) {
       status = std::max(status, messages.error(in_file(std::move(model.error()), path)));
       continue;

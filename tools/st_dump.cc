@@ -30,7 +30,7 @@ void say_which_tool(Error& error, const std::string& path) {
   }
 }
 
-Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
+Result<cli::Opened> open_safetensors_listing(const std::string& given, const DumpRequest& request) {
   MU_ASSIGN(const std::string path,
             to_gguf::without_pipeline(snapshot_file(given).value_or(given), OutsideLinks::warn));
   const auto modules = request.options.modules ? ModulesWanted::all : ModulesWanted::if_quantized;
@@ -65,5 +65,5 @@ Result<cli::Opened> open(const std::string& given, const DumpRequest& request) {
 
 int modelutils::cli::st_dump(int argc, char** argv) {
   cli::DumpArguments arguments;
-  return cli::run_dumper(cli::st_dump_command(arguments), arguments, open, argc, argv);
+  return cli::run_dumper(cli::st_dump_command(arguments), arguments, open_safetensors_listing, argc, argv);
 }

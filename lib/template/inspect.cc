@@ -122,8 +122,9 @@ class Inspector : public TreeWalk {
     const bool is_range = value.kind == ExpressionKind::call && calls_global(*value.operands.front(), "range");
     if (!is_range) return static_cast<double>(value.kind == ExpressionKind::list ? value.operands.size() : 1);
     const auto& arguments = value.arguments.positional;
-    const auto first = arguments.empty() ? std::nullopt : literals_.number(arguments.front());
-    if (arguments.size() < 2) return first.value_or(1);
+    if (arguments.empty()) return 1;
+    const std::optional<double> first = literals_.number(arguments[0]);
+    if (arguments.size() == 1) return first.value_or(1);
     return literals_.number(arguments[1]).value_or(1) - first.value_or(0);
   }
 
