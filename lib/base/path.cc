@@ -68,6 +68,16 @@ std::string normalised(std::string_view path) {
   return out.empty() ? "." : out;
 }
 
+bool stays_below(std::string_view name) {
+  if (name.find('\0') != name.npos) return false;
+  while (true) {
+    const std::string_view part = name.substr(0, name.find('/'));
+    if (part.empty() || part == "." || part == "..") return false;
+    if (part.size() == name.size()) return true;
+    name.remove_prefix(part.size() + 1);
+  }
+}
+
 std::string path_from(std::string_view base, std::string_view path) {
   const std::size_t root = os::root_size(path);
   if (base.substr(0, os::root_size(base)) != path.substr(0, root)) return {};

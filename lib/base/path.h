@@ -29,6 +29,10 @@ std::string extension_of_path(std::string_view path);
 /// the end or after a removed last component. Returns "." if nothing remains.
 std::string normalised(std::string_view path);
 
+/// True if `name` consists of parts separated by '/', none of them empty, "." or "..", and has no zero byte: appended
+/// to a folder, it stays below that folder. (Windows takes some such names differently, see os::leads_elsewhere().)
+bool stays_below(std::string_view name);
+
 /// Returns the relative path from the folder `base` to `path`, both normalised and absolute: "b" from "/a" to "/a/b",
 /// "../c" from "/a/b" to "/a/c", "." if they are equal. Empty if there is none.
 std::string path_from(std::string_view base, std::string_view path);

@@ -185,8 +185,9 @@ Result<FolderFile> follow_link(const std::string& folder, const std::string& pat
   const std::optional<std::string> home = os::resolve(folder);
   if (!home) return open_error(path, errno);
   const std::string cache = hub_cache_root(*home);
+  const std::size_t root = os::root_size(*target);
   bool last = false;
-  const int descriptor = os::open_without_links("/", *target, last);
+  const int descriptor = os::open_without_links(target->substr(0, root), target->substr(root), last);
   if (descriptor < 0) return open_error(path, errno);
   const bool is_outside = cache.empty() ? !is_below(*target, *home)
                                         : !stays_in_hub_cache(cache, *target) || !stays_in_hub_cache(cache, path);

@@ -195,15 +195,4 @@ std::string default_commit(const std::string& repository) {
   return newest;
 }
 
-bool stays_below(std::string_view text) {
-  if (text.find('\0') != text.npos) return false;
-  while (true) {
-    const std::size_t slash = std::min(text.find('/'), text.size());
-    const std::string_view part = text.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == text.size()) return true;
-    text.remove_prefix(slash + 1);
-  }
-}
-
 }  // namespace modelutils

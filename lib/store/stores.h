@@ -55,8 +55,4 @@ bool is_commit(std::string_view text);
 /// another ref, else the newest snapshot. Empty if there is none.
 std::string default_commit(const std::string& repository);
 
-/// True if `text` consists of names separated by '/', none of them empty, "." or "..", so that the path stays below a
-/// folder.
-bool stays_below(std::string_view text);
-
 }  // namespace modelutils

@@ -60,6 +60,9 @@ inline bool is_absolute(std::string_view path) {
 }
 /// Returns the path with the system's separators replaced by '/' (Windows; elsewhere unchanged).
 std::string from_native(std::string path);
+/// True if the system takes a part of the relative path `name` for something else than a name in a folder. (Windows:
+/// '\\', drives, streams, devices, and names that end with '.' or ' ', which Windows removes. Never elsewhere.)
+bool leads_elsewhere(std::string_view name);
 /// Returns the absolute path of an existing file or folder, without links, "." and "..".
 std::optional<std::string> resolve(const std::string& path);
 /// Returns the text of a symbolic link. Fails with EINVAL if `path` is no link.
@@ -89,7 +92,7 @@ int open(const std::string& path, unsigned flags);
 int create(const std::string& path, unsigned mode);
 /// Opens `name` in `folder` for reading, one path component at a time, so that no component is a link, not even one
 /// created in the meantime (Windows: checks each component, then opens the whole path). ELOOP: a component is a link;
-/// `last` is set if it is the last one.
+/// `last` is set if it is the last one. Fails with EINVAL if leads_elsewhere(name).
 int open_without_links(const std::string& folder, std::string_view name, bool& last);
 void close(int descriptor);
 

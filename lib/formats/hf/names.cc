@@ -398,17 +398,10 @@ namespace {
 constexpr std::size_t max_files = 1'000'000;
 
 bool is_safe_name(std::string_view name) {
-  if (name.empty()) return false;
   for (const char c : name) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7f' || c == '\\') return false;
   }
-  while (true) {
-    const auto slash = name.find('/');
-    const std::string_view part = name.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    name.remove_prefix(slash + 1);
-  }
+  return stays_below(name);
 }
 
 bool is_hex(std::string_view text, std::size_t digits) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/path.h"
 #include "formats/hf/config_members.h"
 #include "json/reader.h"
 
@@ -28,19 +29,6 @@ constexpr PoolingMode pooling_modes[] = {
     {"pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", {}},
     {"pooling_mode_weightedmean_tokens", "weightedmean", {}},
 };
-
-// True if the path stays in the folder: relative, without "..", empty parts and backslashes.
-bool stays_inside(std::string_view path) {
-  if (path.empty() || path.find('\\') != std::string_view::npos || path.find(':') != std::string_view::npos) {
-    return false;
-  }
-  while (true) {
-    const std::string_view part = path.substr(0, path.find('/'));
-    if (part.empty() || part == "." || part == "..") return false;
-    if (part.size() == path.size()) return true;
-    path.remove_prefix(part.size() + 1);
-  }
-}
 
 class ModulesReader {
  public:
@@ -86,7 +74,7 @@ class ModulesReader {
     if (kind != "Pooling" && kind != "Dense") {
       return refuse(fmt::format("names a module '{}', which llama.cpp does not compute", type), modules_name, "type");
     }
-    if (!stays_inside(path)) {
+    if (!stays_below(path) || path.find_first_of("\\:") != path.npos) {
       return broken(fmt::format("names the path '{}', which leaves the model's folder", path), modules_name, "path");
     }
     const std::string file = path + "/config.json";

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/byte_reader.h"
+#include "base/path.h"
 #include "base/types.h"
 #include "base/utf8.h"
 #include "formats/pytorch/zip_record.h"
@@ -75,15 +76,8 @@ bool Header::take_zip64(std::string_view extra, u64* offset) {
 
 /// True for relative paths that stay below the archive's root.
 bool is_safe_name(std::string_view name) {
-  if (name.empty() || name.front() == '/' || name.find('\\') != name.npos || name.find('\0') != name.npos) return false;
-  if (!is_utf8(name)) return false;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('/', begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    if (part == "." || part == ".." || (part.empty() && end != name.size())) return false;
-    begin = end + 1;
-  }
-  return true;
+  const std::string_view without_end = name.substr(0, name.size() - (name.ends_with('/') ? 1 : 0));  // of a folder
+  return is_utf8(name) && name.find('\\') == name.npos && stays_below(without_end);
 }
 
 class ZipReader {

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/name_index.h"
+#include "base/os/files.h"
 #include "base/path.h"
 #include "formats/safetensors/parse.h"
 #include "formats/safetensors/text.h"
@@ -378,15 +379,7 @@ void IndexParser::sort_shards() {
 }  // namespace
 
 bool is_shard_path(std::string_view name) {
-  constexpr std::string_view forbidden("\\\0", 2);
-  if (name.find_first_of(forbidden) != name.npos) return false;
-  while (true) {
-    const std::size_t end = std::min(name.find('/'), name.size());
-    const std::string_view part = name.substr(0, end);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (end == name.size()) return true;
-    name.remove_prefix(end + 1);
-  }
+  return name.find('\\') == name.npos && stays_below(name) && !os::leads_elsewhere(name);
 }
 
 Result<ShardIndex> parse_index(const ByteSource& source) {

@@ -100,7 +100,8 @@ struct ShardIndex {
 };
 
 /// True if a shard may have this name: a file in the index's folder or below, such as "model.safetensors" or
-/// "part/model.safetensors". No component may be empty, "." or ".."; backslash and NUL are not allowed.
+/// "part/model.safetensors". No component may be empty, "." or ".."; backslash and NUL are not allowed, nor is what
+/// leads elsewhere on Windows (os::leads_elsewhere()).
 bool is_shard_path(std::string_view name);
 
 /// Reads an index of at most max_header_bytes. Errors: read errors. Problems in the JSON are findings; file names that

@@ -21,7 +21,7 @@ tl::unexpected<Error> refused(std::string_view code, std::string message, u64 li
 Result<ManifestEntry> file_entry(std::string_view name, HashAlgorithm algorithm, std::string_view digest, u64 line) {
   const std::string_view relative =
       name.starts_with('/') ? name.substr(1) : name;  // an absolute name may match a given path
-  if (!is_name_below(relative)) {
+  if (!stays_below(relative)) {
     return refused("manifest-name",
                    fmt::format("'{}' is not a name below the folder of the checksums, so it is not opened", name),
                    line);
@@ -136,16 +136,6 @@ std::optional<std::string> digest_of(HashAlgorithm algorithm, std::string_view h
     digest[i] = static_cast<char>(*high << 4 | *low);
   }
   return digest;
-}
-
-bool is_name_below(std::string_view name) {
-  if (name.find('\0') != name.npos) return false;
-  while (true) {
-    const std::string_view part = name.substr(0, name.find('/'));
-    if (part.empty() || part == "." || part == "..") return false;
-    if (part.size() == name.size()) return true;
-    name.remove_prefix(part.size() + 1);
-  }
 }
 
 Result<bool> parse_sums_line(std::string_view line, u64 number, Manifest& manifest) {

@@ -33,8 +33,4 @@ inline constexpr std::string_view lfs_pointer_begin = "version https://git-lfs.g
 /// "manifest-syntax".
 Result<bool> parse_lfs_pointer(std::string_view text, Manifest& manifest);
 
-/// True if a file name stays below the folder that it is relative to: not absolute, without "..", "." or empty parts,
-/// and without NUL.
-bool is_name_below(std::string_view name);
-
 }  // namespace modelutils

@@ -29,18 +29,6 @@ tl::unexpected<Error> refuse_statement(std::string_view field, std::string messa
   return input_error("signature-statement", std::move(message), fmt::format("field '{}'", field));
 }
 
-// True for a relative path without empty, "." or ".." parts: OMS's canonical form.
-bool is_canonical(std::string_view path) {
-  if (path.empty() || path.find('\0') != std::string_view::npos) return false;
-  while (true) {
-    const std::size_t slash = path.find('/');
-    const std::string_view part = path.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    path.remove_prefix(slash + 1);
-  }
-}
-
 std::optional<u64> trailing_number(std::string_view& text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -114,7 +102,8 @@ Result<Resource> read_resource(json::Element value, const Statement& statement) 
     resource.begin = *begin;
     resource.end = *end;
   }
-  if (!is_canonical(name) && name != Statement::itself)
+  // OMS's canonical form has no empty, "." and ".." parts.
+  if (!stays_below(name) && name != Statement::itself)
     return refuse_statement(field, fmt::format("has the name '{}', which is not a plain relative path", name));
   resource.name = name;
   return resource;

@@ -54,14 +54,6 @@ TEST(StoreNames, RepositoriesAndTheirFolders) {
   EXPECT_EQ(hub_repository_of("datasets--a--b"), "");
 }
 
-TEST(StoreNames, PathsThatStayBelow) {
-  for (const char* path : {"a", "a/b", "a.b/..c", "...", "a/.hidden"}) EXPECT_TRUE(stays_below(path)) << path;
-  for (const char* path : {"", "/", "/a", "a/", "a//b", ".", "..", "a/..", "../a", "a/./b"}) {
-    EXPECT_FALSE(stays_below(path)) << path;
-  }
-  EXPECT_FALSE(stays_below(std::string_view("a\0b", 3)));
-}
-
 TEST(StoreNames, CommitsAndCompanions) {
   EXPECT_TRUE(is_commit(std::string(40, 'a')));
   EXPECT_FALSE(is_commit(std::string(39, 'a')));

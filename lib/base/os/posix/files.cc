@@ -120,6 +120,10 @@ std::string from_native(std::string path) {
   return path;
 }
 
+bool leads_elsewhere(std::string_view) {
+  return false;
+}
+
 std::optional<std::string> resolve(const std::string& path) {
   const std::unique_ptr<char, decltype(&::free)> real(::realpath(path.c_str(), nullptr), &::free);
   if (real == nullptr) return std::nullopt;

@@ -259,12 +259,9 @@ int create(const std::string& path, unsigned) {
 
 int open_without_links(const std::string& folder, std::string_view name, bool& last) {
   last = false;
+  errno = EINVAL;
+  if (leads_elsewhere(name)) return -1;
   std::string path = folder;
-  // "/" and "C:/…": the target of a link begins with a root of its own.
-  if (const std::size_t root = folder == "/" ? root_size(name) : 0; root > 0) {
-    path = name.substr(0, root);
-    name.remove_prefix(root);
-  }
   while (true) {
     name.remove_prefix(std::min(name.find_first_not_of('/'), name.size()));
     const std::size_t end = std::min(name.find('/'), name.size());

@@ -41,6 +41,22 @@ bool is_device(std::string_view name) {
          number == "\xC2\xB3";
 }
 
+// True for the first part of `path` for which is_wrong(part).
+template <typename Check>
+bool any_part(std::string_view path, const Check& is_wrong) {
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (is_wrong(path.substr(0, end))) return true;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return false;
+}
+
+// True for a stream ("a:b"), a drive, a device, and what no name has.
+bool is_no_file_name(std::string_view part) {
+  return part.find(':') != part.npos || part.find('\0') != part.npos || is_device(part);
+}
+
 // True if the path has a component that is not a file name, such as a device or a stream.
 bool is_refused(std::string_view path) {
   if (path.starts_with("//./") || path.starts_with("//?/")) return true;
@@ -49,16 +65,16 @@ bool is_refused(std::string_view path) {
     if (root_size(path) < 3) return true;
     path.remove_prefix(3);
   }
-  while (!path.empty()) {
-    const std::size_t end = std::min(path.find('/'), path.size());
-    const std::string_view part = path.substr(0, end);
-    if (part.find(':') != part.npos || part.find('\0') != part.npos || is_device(part)) return true;
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
-  return false;
+  return any_part(path, is_no_file_name);
 }
 
 }  // namespace
+
+bool leads_elsewhere(std::string_view name) {
+  return any_part(name, [](std::string_view part) {
+    return part.find('\\') != part.npos || part.ends_with('.') || part.ends_with(' ') || is_no_file_name(part);
+  });
+}
 
 std::optional<std::wstring> native(const std::string& path) {
   const std::string ours = from_native(path);

@@ -98,6 +98,26 @@ TEST(Files, APathLeadsWhereItSays) {
   EXPECT_FALSE(is_absolute("a/b"));
 }
 
+// What Windows takes for a drive, a share, a device, a stream, or another name.
+TEST(Files, NamesThatLeadElsewhere) {
+  const test::TempDir folder;
+  folder.write("a/b", "x");
+  const std::string absolute = from_native(*resolve(folder.file("a/b")));
+  for (const std::string& name :
+       {std::string("C:/b"), std::string("C:b"), std::string("a/b:s"), std::string("NUL"), std::string("a/com1.b"),
+        std::string("a\\b"), std::string("..\\b"), std::string("\\\\server\\b"), std::string("a/b."),
+        std::string("a/b "), std::string("a/.../b"), absolute}) {
+    EXPECT_EQ(leads_elsewhere(name), !test::is_posix) << name;
+    if (test::is_posix) continue;
+    for (const std::string& from : {folder.path(), std::string("/"), std::string(".")}) {
+      bool last = false;
+      EXPECT_EQ(open_without_links(from, name, last), -1) << name;
+      EXPECT_EQ(errno, EINVAL) << name;
+    }
+  }
+  for (const char* name : {"a", "a/b", ".a/b.c", "a/nul_", "com10"}) EXPECT_FALSE(leads_elsewhere(name)) << name;
+}
+
 TEST(Process, KnowsItself) {
   EXPECT_TRUE(is_running(process_id()));
   EXPECT_FALSE(environment("MODELUTILS_IS_NOT_SET"));

@@ -251,6 +251,17 @@ TEST_F(ShardSetTest, NothingOutsideTheFolderIsOpened) {
     EXPECT_FALSE(set.find("c").has_value()) << name;
     EXPECT_EQ(set.findings[0].code, "st-index-file-name");
   }
+  // Names of files on other systems.
+  for (const char* name : {"C:/secret.safetensors", "C:secret.safetensors", "NUL", "part/aux.safetensors",
+                           "two.safetensors:stream", "two.safetensors."}) {
+    dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", name}}));
+    EXPECT_EQ(opened().findings[0].code, test::is_posix ? "st-shard-open" : "st-index-file-name") << name;
+  }
+  for (const char* name : {"//server/share/secret.safetensors", R"(\\\\server\\share\\secret.safetensors)",
+                           R"(..\\secret.safetensors)", R"(part\\..\\..\\secret.safetensors)"}) {
+    dir.write(index_name, safetensors_index({{"a", one}, {"b", one}, {"c", name}}));
+    EXPECT_EQ(opened().findings[0].code, "st-index-file-name") << name;
+  }
 }
 
 TEST_F(ShardSetTest, FilesThatTheIndexDoesNotNameAreNoted) {
