@@ -3,6 +3,7 @@
 // operations in the same order, so results do not depend on the machine.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <type_traits>
 
@@ -23,6 +24,21 @@ inline Instructions best_instructions() {
 #else
   return Instructions::any_machine;
 #endif
+}
+
+/// a × b + c with a single rounding, on every machine: the C library's fmaf() is slow without FMA, and mingw-w64's
+/// rounds more than once. The product is exact in double. The sum is rounded to odd (IEEE 754 has no such mode; Boldo
+/// and Melquiond, "Emulation of a FMA and correctly rounded sums"); because a double has enough extra bits, the final
+/// rounding to float equals that of the exact sum.
+inline float fused_in_doubles(float a, float b, float c) {
+  const double product = static_cast<double>(a) * b;
+  const double addend = c;
+  const double sum = product + addend;
+  const double of_product = sum - addend;
+  const double rest = (product - of_product) + (addend - (sum - of_product));
+  u64 bits = std::bit_cast<u64>(sum);
+  if ((rest > 0 || rest < 0) && bits % 2 == 0) bits += (rest > 0) == (sum > 0) ? u64{1} : ~u64{0};
+  return static_cast<float>(std::bit_cast<double>(bits));
 }
 
 namespace detail {

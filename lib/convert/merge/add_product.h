@@ -1,7 +1,6 @@
 // Adds the product of two low-rank factors to rows of values, which dominates the time of merging.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -10,22 +9,6 @@
 #include "base/types.h"
 
 namespace modelutils::adapter {
-
-// Fused multiply-add, with or without hardware support.
-
-/// a × b + c with a single rounding, for processors without FMA. The product is exact in double. The sum is rounded to
-/// odd (IEEE 754 has no such mode; Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums"); because a
-/// double has enough extra bits, the final rounding to float equals that of the exact sum.
-inline float fused_in_doubles(float a, float b, float c) {
-  const double product = static_cast<double>(a) * b;
-  const double addend = c;
-  const double sum = product + addend;
-  const double of_product = sum - addend;
-  const double rest = (product - of_product) + (addend - (sum - of_product));
-  u64 bits = std::bit_cast<u64>(sum);
-  if ((rest > 0 || rest < 0) && bits % 2 == 0) bits += (rest > 0) == (sum > 0) ? u64{1} : ~u64{0};
-  return static_cast<float>(std::bit_cast<double>(bits));
-}
 
 /// Returns a × b + c with a single rounding, for loops called through run_with() (base/instructions.h).
 template <std::size_t WIDTH>

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/instructions.h"
 #include "model/mlx/quantize.h"
 #include "tensor/types.h"
 
@@ -31,11 +32,6 @@ std::optional<u64> PartUnits::source_of(u64 unit) const {
 
 namespace {
 
-// Like torch, which returns x itself above 20.
-float softplus(float value) {
-  return value > 20 ? value : std::log1p(std::exp(value));
-}
-
 // e^x in the steps of torch's vector code (SLEEF's expf with an error of at most one unit in the last place), so that
 // the bits are the same on every system, and those that llama.cpp's converter writes.
 float exponential(float value) {
@@ -43,14 +39,25 @@ float exponential(float value) {
   if (!(value >= lowest)) return std::isnan(value) ? value : 0;
   if (value > highest) return std::numeric_limits<float>::infinity();
   const float power = std::nearbyint(value * 1.442695040888963407f);
-  float rest = std::fma(power, -0.693145751953125f, value);
-  rest = std::fma(power, -1.428606765330187045e-06f, rest);
+  float rest = fused_in_doubles(power, -0.693145751953125f, value);
+  rest = fused_in_doubles(power, -1.428606765330187045e-06f, rest);
   float sum = 0.000198527617612853646278381f;
   for (const float next : {0.00139304355252534151077271f, 0.00833336077630519866943359f, 0.0416664853692054748535156f,
                            0.166666671633720397949219f, 0.5f}) {
-    sum = std::fma(sum, rest, next);
+    sum = fused_in_doubles(sum, rest, next);
   }
-  return std::ldexp(1.0f + std::fma(rest * rest, sum, rest), static_cast<int>(power));
+  return std::ldexp(1.0f + fused_in_doubles(rest * rest, sum, rest), static_cast<int>(power));
+}
+
+// logf() and log1pf() of the C libraries differ in the last bit. The functions of double differ as well, but not after
+// rounding to float, except in very rare cases.
+float logarithm(float value) {
+  return static_cast<float>(std::log(double{value}));
+}
+
+// Like torch, which returns x itself above 20.
+float softplus(float value) {
+  return value > 20 ? value : static_cast<float>(std::log1p(double{exponential(value)}));
 }
 
 }  // namespace
@@ -80,8 +87,8 @@ float undo_operation(arch::Operation operation, float operand, float value) {
     case arch::Operation::unit_rows: return value;
     case arch::Operation::add: before = value - operand; break;
     case arch::Operation::add_one: before = value - 1.0f; break;
-    case arch::Operation::neg_exp: before = std::log(-value); break;
-    case arch::Operation::exp: before = std::log(value); break;
+    case arch::Operation::neg_exp: before = logarithm(-value); break;
+    case arch::Operation::exp: before = logarithm(value); break;
     case arch::Operation::softplus: before = static_cast<float>(std::log(std::expm1(double{value}))); break;
   }
   // Rounding may have lost the last bits: prefer a 16-bit value that yields the same result.

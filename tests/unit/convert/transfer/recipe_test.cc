@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <utility>
 
 namespace modelutils {
@@ -59,6 +60,18 @@ TEST(Operations, ExpAndItsInverse) {
   EXPECT_FLOAT_EQ(apply_operation(arch::Operation::exp, 0, -1.0f), 0.36787945f);
   EXPECT_EQ(undo_operation(arch::Operation::exp, 0, apply_operation(arch::Operation::exp, 0, -1.5f)), -1.5f);
   EXPECT_EQ(apply_operation(arch::Operation::unit_rows, 0, 3.0f), 3.0f) << "the reader divides whole rows";
+}
+
+// The numbers nearest to e^x and to ln(1 + y), where y is e^x as a float, from a calculation with 60 digits. With
+// fmaf() of mingw-w64, and with log1pf() of glibc and mingw-w64, the last bits differ.
+TEST(Operations, ExpAndSoftplusAreTheSameOnEverySystem) {
+  EXPECT_EQ(apply_operation(arch::Operation::exp, 0, -9.859375f), std::bit_cast<float>(0x385b2c61));
+  EXPECT_EQ(apply_operation(arch::Operation::exp, 0, -9.84375f), std::bit_cast<float>(0x385e9ff5));
+  EXPECT_EQ(apply_operation(arch::Operation::exp, 0, -10.09375f), std::bit_cast<float>(0x382d6161));
+  EXPECT_EQ(apply_operation(arch::Operation::neg_exp, 0, -12.171875f), -std::bit_cast<float>(0x36ad9bdb));
+  EXPECT_EQ(apply_operation(arch::Operation::softplus, 0, -4.984375f), std::bit_cast<float>(0x3bdf8083));
+  EXPECT_EQ(apply_operation(arch::Operation::softplus, 0, -4.921875f), std::bit_cast<float>(0x3beddd4d));
+  EXPECT_EQ(apply_operation(arch::Operation::softplus, 0, -4.5625f), std::bit_cast<float>(0x3c2a18ac));
 }
 
 TEST(GatherUnits, ARunIsReadAtOnce) {
