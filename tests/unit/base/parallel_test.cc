@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <stdexcept>
 
@@ -156,24 +157,20 @@ TEST(WorkQueue, OneJobNeedsNoThread) {
 }
 
 TEST(WorkQueue, AnOutcomeWaitsForEarlierOnesOnly) {
-  std::atomic<bool> second_done{false}, second_told{false};
+  // Not std::atomic's wait(): with libstdc++ 12 on Windows, it misses notifications.
+  std::promise<void> second_done, second_told;
   std::vector<int> told;
   WorkQueue<int, int> queue(
       3,
       [&](int job) {
-        if (job == 0) second_done.wait(false);  // job 0 ends after job 1
-        if (job == 2) second_told.wait(false);  // would wait forever if outcomes were held back until the end
-        if (job == 1) {
-          second_done = true;
-          second_done.notify_all();
-        }
+        if (job == 0) second_done.get_future().wait();  // job 0 ends after job 1
+        if (job == 2) second_told.get_future().wait();  // would wait forever if outcomes were held back until the end
+        if (job == 1) second_done.set_value();
         return job;
       },
       [&](int job) {
         told.push_back(job);
-        if (job != 1) return;
-        second_told = true;
-        second_told.notify_all();
+        if (job == 1) second_told.set_value();
       });
   for (int i = 0; i < 3; ++i) queue.push(i);
   queue.finish();

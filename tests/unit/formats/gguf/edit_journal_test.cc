@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/byte_reader.h"
+#include "base/os/files.h"
 #include "support/temp_dir.h"
 
 namespace modelutils::gguf {
@@ -224,7 +225,11 @@ TEST_F(FindJournal, TheOwnerOfTheFileRootOrTheUserMayHaveWrittenIt) {
 // A sparse file of one terabyte, more than fits into memory.
 TEST_F(FindJournal, AHugeOneIsNotRead) {
   for (const std::string& beginning : {std::string(), journal_}) {
-    fs::resize_file(dir_.write("m.gguf.edit-journal", beginning), u64{1} << 40);
+    const int file = os::open(dir_.write("m.gguf.edit-journal", beginning), os::reading_and_writing);
+    ASSERT_GE(file, 0);
+    const bool is_huge = os::set_size(file, u64{1} << 40);
+    os::close(file);
+    if (!is_huge) GTEST_SKIP() << "this file system has no sparse files";
     EXPECT_NE(finding().find("it is not a complete journal"), std::string::npos);
   }
 }
