@@ -280,9 +280,9 @@ namespace {
 constexpr std::size_t max_dims = 64;  // torch's own limit
 
 bool is_same(const StorageUse& a, const StorageUse& b) {
+  if (a.view_offset != b.view_offset || a.view_elements != b.view_elements) return false;
   return a.key == b.key && a.storage_class.type == b.storage_class.type &&
-         a.storage_class.element_bytes == b.storage_class.element_bytes && a.elements == b.elements &&
-         a.view_offset == b.view_offset && a.view_elements == b.view_elements;
+         a.storage_class.element_bytes == b.storage_class.element_bytes && a.elements == b.elements;
 }
 
 }  // namespace
