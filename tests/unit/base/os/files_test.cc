@@ -33,6 +33,25 @@ TEST(Files, NamesAreTakenOnce) {
   EXPECT_EQ(errno, ENOENT);
 }
 
+// Windows can rename over an open file on NTFS only. Where it cannot, both files stay as they are.
+TEST(Files, RenamingReplacesAnOpenFileOrNothing) {
+  const test::TempDir folder;
+  const std::string one = folder.write("one", "1"), two = folder.write("two", "22");
+  EXPECT_FALSE(rename(folder.file("none"), two));
+  EXPECT_EQ(errno, ENOENT);
+  const int file = open(two, reading);
+  ASSERT_GE(file, 0);
+  const bool is_renamed = rename(one, two);
+  EXPECT_TRUE(is_renamed || !test::is_posix);
+  EXPECT_EQ(link_status(one).has_value(), !is_renamed);
+  EXPECT_EQ(test::read_file(two), is_renamed ? "1" : "22");
+  char bytes[4];
+  EXPECT_EQ(read(file, bytes, sizeof bytes), 2) << "the open file is still the old one";
+  close(file);
+  EXPECT_TRUE(is_renamed || rename(one, two));
+  EXPECT_EQ(test::read_file(two), "1");
+}
+
 TEST(Files, AreReadAndWrittenByOffset) {
   const test::TempDir folder;
   const std::string path = folder.file("模型 ü");
