@@ -22,9 +22,12 @@ if(CMAKE_CXX_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG")
   set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 endif()
 
-# For objects whose code runs once per model or tensor instead of once per byte: a quarter less time to compile.
+# For objects whose code runs once per model or tensor instead of once per byte: a third less time to compile. g++ may
+# let inlining enlarge a unit by a tenth, not by 40 %.
 add_library(cold_code INTERFACE)
 target_compile_options(cold_code INTERFACE $<$<CONFIG:Release>:-O1>)
+target_compile_options(cold_code INTERFACE
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:$<$<CONFIG:Release>:--param=inline-unit-growth=10>>)
 
 # g++ collects its garbage each time its memory has grown by a third. A unit needs about 700 MB without that.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
