@@ -41,7 +41,7 @@ bool is_device(std::string_view name) {
          number == "\xC2\xB3";
 }
 
-// True for the first part of `path` for which is_wrong(part).
+// True if is_wrong(part) for any of the parts between '/'.
 template <typename Check>
 bool any_part(std::string_view path, const Check& is_wrong) {
   while (!path.empty()) {
